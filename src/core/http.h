@@ -1,0 +1,78 @@
+/*
+ * http.h - what we say in HTTP and whether we believe what is said back (RFC 9110, 9111, 9112)
+ *
+ * Pure: bytes in, struct out. Nothing here trusts a length, a number or a terminator of the other side.
+ */
+#ifndef CORE_HTTP_H
+#define CORE_HTTP_H
+
+#include "core/range.h"
+#include "core/validator.h"
+#include "core/verdict.h"
+
+#define HTTP_RANGE_TEXT_MAX 48
+#define HTTP_DATE_TEXT_MAX  32
+#define HTTP_LOCATION_MAX   8192
+#define HTTP_NAME_MAX       512 /* of Content-Disposition's filename, as sent */
+
+/* "first-last" for CURLOPT_RANGE; an end of SIZE_UNKNOWN makes "first-". The only "- 1" on an offset. */
+int http_format_range(char *buf, size_t size, struct range want);
+/* "bytes 0-9/10", a total of "*" is SIZE_UNKNOWN; an unsatisfied range "*" is an empty range. */
+int http_parse_content_range(const char *value, size_t len, struct range *ret_range, uint64_t *ret_total);
+/* The three forms of RFC 9110 5.6.7. 0 or -EINVAL. */
+int http_parse_date(const char *value, size_t len, int64_t *ret_s);
+void http_format_date(char buf[HTTP_DATE_TEXT_MAX], int64_t s);
+
+/* One response, filled header line by header line; a new status line starts afresh (1xx, proxies). */
+struct http_resp {
+	int status;                  /* 0: no status line yet */
+	bool malformed;              /* conflicting or unparsable framing: Content-Length twice, … */
+	bool has_length;
+	uint64_t length;             /* Content-Length */
+	bool has_content_range;      /* the header was there */
+	bool content_range_ok;       /* … and parsed, in bytes */
+	struct range range;          /* … to this */
+	uint64_t total;              /* … of this; SIZE_UNKNOWN when "*" or absent */
+	bool multipart;              /* Content-Type: multipart/byteranges */
+	bool encoded;                /* a Content-Encoding other than identity */
+	bool accept_ranges_none;
+	bool has_validator_header;   /* ETag or Last-Modified was there */
+	struct validator validator;  /* its size is the object's, as far as this response tells */
+	int64_t date;                /* VALIDATOR_NO_TIME if absent */
+	int64_t retry_after_s;       /* from now, by the server's own Date; RateLimit-Reset too; -1 none */
+	bool has_location;
+	char location[HTTP_LOCATION_MAX];
+	char filename[HTTP_NAME_MAX]; /* Content-Disposition, undecided and unsanitised; "" none */
+};
+void http_resp_init(struct http_resp *r);
+/* One line as curl's header callback brings it, with or without CRLF. Never fails; bad ones mark r. */
+void http_resp_line(struct http_resp *r, const char *line, size_t len);
+
+/* What was asked and what we know. */
+struct http_want {
+	struct range range;        /* of the object (slice offset already added); end SIZE_UNKNOWN: open */
+	bool ranged;               /* a Range header was sent */
+	bool if_range;             /* … with If-Range */
+	uint64_t size;             /* of the remote object, SIZE_UNKNOWN */
+	bool size_pinned;          /* … by the manifest: a difference is VERDICT_SIZE, never a new version */
+	bool content_pinned;       /* the manifest has a checksum (see validator_compare) */
+	bool ignore_etag;          /* its nodes disagree on ETags: compare size and date only */
+	const struct validator *have; /* the version's, NULL for a first contact */
+};
+
+/* How to use the body, when the verdict is PART or WHOLE. */
+struct http_use {
+	uint64_t body_off;   /* object offset of the body's first byte */
+	uint64_t body_end;   /* where the body promises to end; SIZE_UNKNOWN chunked without length */
+	uint64_t total;      /* size of the object as far as known */
+	bool etag_flipped;   /* ETag differs, size and date agree (VALIDATOR_FLIPPED): kept, count it */
+	bool if_range_refused; /* 200 with our own validator to If-Range: do not send it there again */
+};
+/*
+ * Judge the final header block before one body byte is kept. *ret_use is written for PART and WHOLE.
+ * WHOLE with a lease that starts after 0 is for the caller to decide: the body is never placed at the
+ * asked offset.
+ */
+enum verdict http_judge(const struct http_want *want, const struct http_resp *resp, struct http_use *ret_use);
+
+#endif

@@ -1,0 +1,9 @@
+include src/base/local.mk
+include src/core/local.mk
+include src/manifest/local.mk
+include src/store/local.mk
+include src/net/local.mk
+include src/engine/local.mk
+include src/fs/local.mk
+include src/daemon/local.mk
+include src/cli/local.mk

@@ -1,0 +1,10 @@
+include tests/unit/local.mk
+include tests/model/local.mk
+include tests/sim/local.mk
+include tests/origin/local.mk
+include tests/e2e/local.mk
+include tests/crash/local.mk
+include tests/fuzz/local.mk
+include tests/data/local.mk
+include tests/platform/local.mk
+include tests/bench/local.mk

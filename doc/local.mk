@@ -1,0 +1,1 @@
+dist_noinst_DATA += doc/design.md doc/HACKING.md

@@ -5,7 +5,6 @@
 
 #include <ctype.h>
 #include <inttypes.h>
-#include <math.h>
 #include <strings.h>
 
 #include "base/base.h"
@@ -67,7 +66,7 @@ static double size_scale(const char *unit)
 	at = strchr(letters, toupper((unsigned char)unit[0]));
 	if (!at || (unit[1] && strcasecmp(unit + 1, "B") != 0 && strcasecmp(unit + 1, "iB") != 0))
 		return 0;
-	return pow(1024, (double)(at - letters + 1));
+	return (double)(UINT64_C(1) << (10 * (unsigned int)(at - letters + 1)));
 }
 
 int parse_size(const char *s, uint64_t *ret_bytes)

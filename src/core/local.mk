@@ -1,0 +1,13 @@
+librgetfs_a_SOURCES += \
+	src/core/addr.c \
+	src/core/extmap.c src/core/extmap.h \
+	src/core/failmem.c src/core/failmem.h \
+	src/core/http.c src/core/http.h \
+	src/core/http_date.c \
+	src/core/http_disposition.c \
+	src/core/http_judge.c \
+	src/core/range.h \
+	src/core/rangeset.c src/core/rangeset.h \
+	src/core/url.c src/core/url.h \
+	src/core/validator.c src/core/validator.h \
+	src/core/verdict.c src/core/verdict.h

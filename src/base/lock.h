@@ -25,7 +25,9 @@
 
 /* The order, outermost first. Give a new lock a place here, with its owner. */
 enum lock_rank {
-	RANK_TREE = 1, /* fs/tree: names and nodes */
+	RANK_CONTROL = 1, /* daemon/control: connections */
+	RANK_FILES,    /* fs/fsops: open files, parked requests */
+	RANK_TREE,     /* fs/tree: names and nodes */
 	RANK_ENGINE,   /* engine: table of objects and handles */
 	RANK_STORE,    /* store: table of versions and records */
 	RANK_VERSION,  /* store/version: extents and waiters of one version */

@@ -1,0 +1,202 @@
+/*
+ * fsops_notify.c - what the kernel must be told, and what is counted behind its back
+ *
+ * A thread of its own, which answers no requests: a notification waits for locks that a look-up
+ * holds while it waits for us. The engine's thread only posts. The totals that statfs shows are
+ * counted here as well, because sizes of a long list come in one by one and statfs must not go
+ * through all of it.
+ */
+#include "fs/fsops_int.h"
+
+#include "base/clock.h"
+
+#define TOTALS_EVERY_US (5 * USEC_PER_SEC)
+#define QUEUE_MAX	65536 /* beyond, an ESTALE at the next open does the same more slowly */
+
+struct note {
+	STAILQ_ENTRY(note) link;
+	struct object *object;
+};
+
+struct notifier {
+	struct fs *fs;
+	pthread_t thread;
+	bool running; /* joined by notifier_stop() */
+
+	struct mtx lock; /* RANK_QUEUE; guards all below */
+	struct cnd wake;
+	STAILQ_HEAD(, note) queue;
+	size_t length;
+	bool stopping;
+	bool want_totals;
+	uint64_t totals_at_us; /* when they were counted */
+};
+
+static void tell_changed(struct fs *fs, struct object *o)
+{
+	struct tree_name n = {0};
+	struct object_info info;
+	struct node_facts facts;
+	struct tree_stale stale;
+
+	object_info(o, &info);
+	n.manifest = object_manifest(o, &n.index);
+	if (!fs_facts(&info, &n, &facts))
+		return;
+	if (tree_changed(fs->tree, n.manifest, n.index, &facts, &stale) == 0)
+		fuse_lowlevel_notify_inval_entry(fs->session, stale.parent, stale.name, stale.len);
+}
+
+static void count_file(struct fs *fs, struct manifest *m, uint32_t index, struct fs_totals *t)
+{
+	uint64_t size = manifest_size(m, index);
+	struct object_info info;
+
+	if (size == SIZE_UNKNOWN) {
+		info.size = SIZE_UNKNOWN;
+		engine_peek(fs->engine, m, index, &info);
+		size = info.size;
+	}
+	t->files++;
+	if (size == SIZE_UNKNOWN)
+		t->unknown++;
+	else
+		t->bytes = add_sat_u64(t->bytes, size);
+}
+
+static void count_totals(struct fs *fs)
+{
+	struct manifest *m = tree_manifest(fs->tree);
+	uint32_t dirs = manifest_dir_count(m);
+	struct fs_totals t = {0};
+
+	for (uint32_t dir = 0; dir < dirs; dir++) {
+		uint32_t children = manifest_dir_children(m, dir);
+
+		for (uint32_t nth = 0; nth < children; nth++) {
+			struct manifest_child c;
+
+			manifest_child(m, dir, nth, &c);
+			if (!c.directory)
+				count_file(fs, m, c.index, &t);
+		}
+	}
+	manifest_put(m);
+	atomic_store(&fs->total_files, t.files);
+	atomic_store(&fs->total_bytes, t.bytes);
+	atomic_store(&fs->total_unknown, t.unknown);
+}
+
+static void *notifier_run(void *arg)
+{
+	struct notifier *n = arg;
+
+	mtx_lock(&n->lock);
+	while (!n->stopping) {
+		struct note *note = STAILQ_FIRST(&n->queue);
+
+		if (note) {
+			STAILQ_REMOVE_HEAD(&n->queue, link);
+			n->length--;
+			mtx_unlock(&n->lock);
+			tell_changed(n->fs, note->object);
+			object_put(note->object);
+			free(note);
+			mtx_lock(&n->lock);
+		} else if (n->want_totals) {
+			n->want_totals = false;
+			mtx_unlock(&n->lock);
+			count_totals(n->fs);
+			mtx_lock(&n->lock);
+			n->totals_at_us = clock_now_us();
+		} else {
+			cnd_wait(&n->wake, &n->lock);
+		}
+	}
+	mtx_unlock(&n->lock);
+	return NULL;
+}
+
+int notifier_new(struct fs *fs, struct notifier **ret)
+{
+	struct notifier *n = calloc(1, sizeof(*n));
+	int r;
+
+	if (!n)
+		return -ENOMEM;
+	n->fs = fs;
+	mtx_init(&n->lock, RANK_QUEUE, "notifier");
+	cnd_init(&n->wake);
+	STAILQ_INIT(&n->queue);
+	count_totals(fs);
+	n->totals_at_us = clock_now_us();
+	r = pthread_create(&n->thread, NULL, notifier_run, n);
+	n->running = r == 0;
+	if (r) {
+		notifier_free(n);
+		return -r;
+	}
+	*ret = n;
+	return 0;
+}
+
+void notifier_stop(struct notifier *n)
+{
+	mtx_lock(&n->lock);
+	n->stopping = true;
+	cnd_signal(&n->wake);
+	mtx_unlock(&n->lock);
+	if (n->running)
+		pthread_join(n->thread, NULL);
+	n->running = false;
+}
+
+void notifier_free(struct notifier *n)
+{
+	struct note *note;
+
+	if (!n)
+		return;
+	while ((note = STAILQ_FIRST(&n->queue))) {
+		STAILQ_REMOVE_HEAD(&n->queue, link);
+		object_put(note->object);
+		free(note);
+	}
+	cnd_done(&n->wake);
+	mtx_done(&n->lock);
+	free(n);
+}
+
+void notifier_changed(struct notifier *n, struct object *o)
+{
+	struct note *note = calloc(1, sizeof(*note));
+	bool taken = false;
+
+	if (!note)
+		return;
+	note->object = object_get(o);
+	mtx_lock(&n->lock);
+	if (!n->stopping && n->length < QUEUE_MAX) {
+		STAILQ_INSERT_TAIL(&n->queue, note, link);
+		n->length++;
+		taken = true;
+		cnd_signal(&n->wake);
+	}
+	mtx_unlock(&n->lock);
+	if (!taken) {
+		object_put(note->object);
+		free(note);
+	}
+}
+
+void notifier_want_totals(struct notifier *n)
+{
+	uint64_t now = clock_now_us();
+
+	mtx_lock(&n->lock);
+	if (!n->want_totals && now >= n->totals_at_us + TOTALS_EVERY_US) {
+		n->want_totals = true;
+		cnd_signal(&n->wake);
+	}
+	mtx_unlock(&n->lock);
+}

@@ -1,0 +1,8 @@
+# End to end: one behaviour a file, TAP (lib.sh). Each may run beside the others.
+e2e_tests =
+TESTS += $(e2e_tests)
+dist_check_SCRIPTS += $(e2e_tests)
+EXTRA_DIST += tests/e2e/lib.sh
+TEST_EXTENSIONS = .t
+T_LOG_DRIVER = env AM_TAP_AWK='$(AWK)' $(SHELL) $(top_srcdir)/build-aux/tap-driver.sh
+AM_TESTS_ENVIRONMENT = RGETFS_BUILD='$(abs_top_builddir)'; export RGETFS_BUILD;

@@ -9,7 +9,7 @@
 #include "fault.h"
 #include "plan.h"
 
-#define ANSWER_HEAD_MAX (256 * 1024)
+#define ANSWER_HEAD_MAX (256UL * 1024)
 
 /* The first byte asked for, as conditions of faults see it; nothing is checked yet. */
 static uint64_t asked_offset(const struct request *rq)

@@ -12,7 +12,7 @@
 #include "base/base.h"
 
 typedef uint64_t vec __attribute__((vector_size(32)));
-#define LANES 4
+#define LANES UINT64_C(4)
 
 static uint64_t mix(uint64_t x)
 {

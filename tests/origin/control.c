@@ -11,7 +11,7 @@
 #include "base/size.h"
 #include "origin.h"
 
-#define REPLY_MAX (64 * 1024 * 1024)
+#define REPLY_MAX (64UL * 1024 * 1024)
 
 static int set_number(atomic_uint_fast64_t *to, const char *value,
 		      int (*parse)(const char *, uint64_t *))

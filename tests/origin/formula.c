@@ -19,7 +19,7 @@
 #include "base/size.h"
 #include "content.h"
 
-#define CHUNK	     (256 * 1024)
+#define CHUNK	     ((size_t)256 * 1024)
 #define VERSIONS_MAX 64
 #define OTHERS_MAX   64
 

@@ -6,8 +6,8 @@
 #include "base/clock.h"
 #include "plan.h"
 
-#define ANSWER_HEAD_MAX (256 * 1024)
-#define JUNK_LINE	(16 * 1024)
+#define ANSWER_HEAD_MAX (256UL * 1024)
+#define JUNK_LINE	(16UL * 1024)
 
 const char *http_date(char buf[HTTP_DATE_MAX], int64_t t)
 {
@@ -100,13 +100,14 @@ static void body_fields(struct plan *p)
  * endless. */
 static bool send_junk_fields(struct conn *c, uint64_t bytes)
 {
-	static char line[JUNK_LINE];
+	char line[JUNK_LINE];
 
 	for (uint64_t sent = 0; sent < bytes; sent += sizeof(line)) {
 		int n = snprintf(line, sizeof(line), "X-Junk-%020" PRIu64 ": ", sent);
 
-		memset(line + n, 'x', sizeof(line) - (size_t)n - 2);
-		memcpy(line + sizeof(line) - 2, "\r\n", 2);
+		memset(line + n, 'x', sizeof(line) - (size_t)n);
+		line[sizeof(line) - 2] = '\r';
+		line[sizeof(line) - 1] = '\n';
 		if (!conn_write(c, line, sizeof(line)))
 			return false;
 	}

@@ -14,7 +14,7 @@
 #include "base/size.h"
 #include "origin.h"
 
-#define STACK_BYTES   (512 * 1024)
+#define STACK_BYTES   (512UL * 1024)
 #define RULE_LINE_MAX 4096
 
 struct options {

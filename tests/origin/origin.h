@@ -18,7 +18,7 @@
 #include "rule.h"
 
 #define PORTS_MAX    8
-#define HEAD_MAX     (64 * 1024)
+#define HEAD_MAX     (64UL * 1024)
 #define URL_TEXT_MAX 4096
 
 /* ---- settings, changed at run time by the control port ---- */

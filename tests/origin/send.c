@@ -9,9 +9,9 @@
 #include "base/clock.h"
 #include "origin.h"
 
-#define BUFFER_BYTES	(128 * 1024)
+#define BUFFER_BYTES	(128UL * 1024)
 #define CHUNKS_A_SECOND 250
-#define SHARED_CHUNK	(16 * 1024)
+#define SHARED_CHUNK	(16UL * 1024)
 #define NS_PER_SEC	UINT64_C(1000000000)
 /* A thread that woke late may catch up so much, no more. */
 #define BURST_NS (20 * UINT64_C(1000000))

@@ -8,7 +8,7 @@
 #include "base/size.h"
 #include "origin.h"
 
-#define ORDER_MAX (1024 * 1024)
+#define ORDER_MAX (1024UL * 1024)
 
 /* Read until a whole header block is there. Its length, or 0 when the client is gone or talks
  * nonsense. */

@@ -9,7 +9,7 @@
 
 #define BUCKETS	     65536
 #define CLIENTS_MAX  64
-#define JSON_MAX     (64 * 1024 * 1024)
+#define JSON_MAX     (64UL * 1024 * 1024)
 #define LOG_LINE_MAX (2 * HEAD_MAX)
 
 struct path_stats {

@@ -7,7 +7,7 @@
 
 #include "origin.h"
 
-#define VALID_S (7 * 24 * 3600)
+#define VALID_S (7L * 24 * 3600)
 
 static bool add_extension(X509 *cert, int nid, const char *value)
 {
@@ -35,7 +35,7 @@ static X509 *make_cert(EVP_PKEY *key, const char *name, X509 *issuer, EVP_PKEY *
 		return NULL;
 	subject = X509_get_subject_name(cert);
 	ok = X509_set_version(cert, 2) && ASN1_INTEGER_set(X509_get_serialNumber(cert), serial) &&
-	     X509_gmtime_adj(X509_getm_notBefore(cert), -24 * 3600) &&
+	     X509_gmtime_adj(X509_getm_notBefore(cert), -24L * 3600) &&
 	     X509_gmtime_adj(X509_getm_notAfter(cert), VALID_S) && X509_set_pubkey(cert, key) &&
 	     X509_NAME_add_entry_by_txt(subject, "CN", MBSTRING_ASC, (const unsigned char *)name,
 					-1, -1, 0) &&

@@ -1,0 +1,587 @@
+/*
+ * builder.c - entries in the order of the list become a manifest
+ * Callers: load (makes and finishes it), the formats (add). One thread.
+ *
+ * Every name is looked up as it comes, so that a clash is told at once, with both its lines.
+ */
+#include "manifest/builder.h"
+
+#include <inttypes.h>
+#include <sys/random.h>
+
+#include "base/clock.h"
+#include "base/log.h"
+#include "core/url.h"
+#include "manifest/names.h"
+#include "manifest/store.h"
+
+/* A row's extra: mirrors and headers at their largest. */
+#define EXTRA_MAX (1u << 20)
+#define ROWS_MIN  64
+
+struct builder {
+	struct complaint *c;
+	struct manifest_options opt;
+	struct manifest *m;
+	uint64_t seed;
+	struct hash_index names; /* (directory, name) to CHILD_DIR | directory, or row */
+	uint32_t row_size;
+	uint32_t dir_size;
+	uint32_t *row_line;
+	uint32_t *dir_line;
+	struct strbuf path; /* of the entry that is added */
+	struct strbuf extra;
+	struct strbuf header;
+	/* Neighbours mostly share their directory and what is before the name in their URLs. */
+	struct strbuf last_dir;
+	uint32_t last_dir_id;
+	struct strbuf last_prefix;
+	uint32_t last_prefix_node;
+	size_t last_prefix_len; /* of what the node stands for; the rest is tail */
+	/* Entries that came twice, taken once. */
+	uint32_t twice;
+	uint32_t twice_line[2];
+};
+
+struct complaint *builder_complaint(struct builder *b)
+{
+	return b->c;
+}
+
+static int builder_room(struct builder *b)
+{
+	struct manifest *m = b->m;
+
+	if (m->count == b->row_size) {
+		uint32_t size = b->row_size ? b->row_size + b->row_size / 2 : ROWS_MIN;
+		struct row *row = realloc(m->row, size * sizeof(*row));
+		uint32_t *line = realloc(b->row_line, size * sizeof(*line));
+
+		m->row = row ? row : m->row;
+		b->row_line = line ? line : b->row_line;
+		if (!row || !line)
+			return -ENOMEM;
+		b->row_size = size;
+	}
+	if (m->dir_count == b->dir_size) {
+		uint32_t size = b->dir_size ? b->dir_size + b->dir_size / 2 : ROWS_MIN;
+		struct dir *dir = realloc(m->dir, size * sizeof(*dir));
+		uint32_t *line = realloc(b->dir_line, size * sizeof(*line));
+
+		m->dir = dir ? dir : m->dir;
+		b->dir_line = line ? line : b->dir_line;
+		if (!dir || !line)
+			return -ENOMEM;
+		b->dir_size = size;
+	}
+	return 0;
+}
+
+struct builder *builder_new(struct complaint *c, const struct manifest_options *opt)
+{
+	struct builder *b = calloc(1, sizeof(*b));
+
+	if (!b)
+		return NULL;
+	b->c = c;
+	b->opt = *opt;
+	strbuf_init(&b->path, 2 * NAME_PATH_MAX + URL_MAX);
+	strbuf_init(&b->extra, EXTRA_MAX);
+	strbuf_init(&b->header, HEADER_TEXT_MAX + 2);
+	strbuf_init(&b->last_dir, NAME_PATH_MAX);
+	strbuf_init(&b->last_prefix, URL_MAX);
+	b->m = manifest_new();
+	if (!b->m || builder_room(b) < 0) {
+		builder_free(b);
+		return NULL;
+	}
+	b->m->default_mtime = opt->default_mtime;
+	b->m->dir[0] = (struct dir){0};
+	b->dir_line[0] = 0;
+	b->m->dir_count = 1;
+	if (getrandom(&b->seed, sizeof(b->seed), GRND_NONBLOCK) != sizeof(b->seed))
+		b->seed = clock_now_us(); /* early at boot: only the defence against planned
+					     collisions is weaker */
+	return b;
+}
+
+void builder_free(struct builder *b)
+{
+	if (!b)
+		return;
+	manifest_put(b->m);
+	hash_done(&b->names);
+	free(b->row_line);
+	free(b->dir_line);
+	strbuf_done(&b->path);
+	strbuf_done(&b->extra);
+	strbuf_done(&b->header);
+	strbuf_done(&b->last_dir);
+	strbuf_done(&b->last_prefix);
+	free(b);
+}
+
+/* ---- the tree of names ---- */
+
+/* What is named so in dir: CHILD_DIR | directory, a row, or HASH_NONE. */
+static uint32_t find_name(const struct builder *b, uint32_t dir, struct span name, uint32_t hash)
+{
+	const struct manifest *m = b->m;
+	uint32_t pos = hash;
+	uint32_t ref;
+
+	while ((ref = hash_next(&b->names, hash, &pos)) != HASH_NONE) {
+		uint32_t id = ref & ~CHILD_DIR;
+		uint32_t parent = ref & CHILD_DIR ? m->dir[id].parent : m->row[id].dir;
+		uint32_t text = ref & CHILD_DIR ? m->dir[id].name : m->row[id].name;
+
+		if (parent == dir && span_equal(blob_get(&m->text, text), name))
+			return ref;
+	}
+	return HASH_NONE;
+}
+
+static int add_dir(struct builder *b, uint32_t line, uint32_t parent, struct span name,
+		   uint32_t hash, uint32_t *ret_dir)
+{
+	struct manifest *m = b->m;
+	uint32_t text;
+	int r;
+
+	if (m->dir_count >= MANIFEST_ENTRIES_MAX)
+		return refuse(b->c, line, "more than %" PRIu32 " directories (split the list)",
+			      MANIFEST_ENTRIES_MAX);
+	r = builder_room(b);
+	if (r == 0)
+		r = blob_add(&m->text, name, &text);
+	if (r == 0)
+		r = hash_add(&b->names, hash, CHILD_DIR | m->dir_count);
+	if (r < 0)
+		return r;
+	b->dir_line[m->dir_count] = line;
+	m->dir[m->dir_count] = (struct dir){.parent = parent, .name = text};
+	*ret_dir = m->dir_count++;
+	return 0;
+}
+
+/* The directory name in parent, made when it is not there; path is the whole path, for messages. */
+static int enter_dir(struct builder *b, uint32_t line, struct span path, uint32_t parent,
+		     struct span name, uint32_t *ret_dir)
+{
+	uint32_t hash = hash_of(b->seed, parent, name);
+	uint32_t ref = find_name(b, parent, name, hash);
+	char whole[QUOTE_MAX], prefix[QUOTE_MAX];
+
+	if (ref == HASH_NONE)
+		return add_dir(b, line, parent, name, hash, ret_dir);
+	if (!(ref & CHILD_DIR))
+		return refuse(b->c, line,
+			      "%s needs a directory %s, but line %u makes that a file (rename one)",
+			      quote(whole, path),
+			      quote(prefix,
+				    span_make(path.s, (size_t)(name.s + name.len - path.s))),
+			      b->row_line[ref]);
+	*ret_dir = ref & ~CHILD_DIR;
+	return 0;
+}
+
+/* The directory that path is in, and what is left as its name. */
+static int enter_parents(struct builder *b, uint32_t line, struct span path, uint32_t *ret_dir,
+			 struct span *ret_name)
+{
+	const char *slash = memrchr(path.s, '/', path.len);
+	struct span parents = span_make(path.s, slash ? (size_t)(slash - path.s) : 0);
+	const char *at = parents.s, *end = parents.s + parents.len;
+	uint32_t dir = 0;
+	int r;
+
+	*ret_name = slash ? span_make(slash + 1, path.len - parents.len - 1) : path;
+	*ret_dir = 0;
+	if (!slash)
+		return 0;
+	if (span_equal(parents, span_make(b->last_dir.s, b->last_dir.len))) {
+		*ret_dir = b->last_dir_id;
+		return 0;
+	}
+	for (;;) {
+		const char *stop = memchr(at, '/', (size_t)(end - at));
+
+		stop = stop ? stop : end;
+		r = enter_dir(b, line, path, dir, span_make(at, (size_t)(stop - at)), &dir);
+		if (r < 0)
+			return r;
+		if (stop == end)
+			break;
+		at = stop + 1;
+	}
+	strbuf_reset(&b->last_dir);
+	strbuf_add(&b->last_dir, parents.s, parents.len);
+	b->last_dir_id = dir;
+	*ret_dir = dir;
+	return strbuf_error(&b->last_dir);
+}
+
+/* ---- what an entry says beside its name ---- */
+
+/* Where the path of url ends, and so the part that others may share. */
+static size_t path_end(struct span url)
+{
+	size_t len = 0;
+
+	while (len < url.len && url.s[len] != '?' && url.s[len] != '#')
+		len++;
+	return len;
+}
+
+/* The node for what url begins with, up to the last slash of its path, and how much that is. */
+static int intern_prefix(struct builder *b, struct span url, uint32_t *ret_node, size_t *ret_len)
+{
+	const char *slash = memrchr(url.s, '/', path_end(url));
+	size_t len = slash ? (size_t)(slash + 1 - url.s) : 0;
+	struct span prefix = span_make(url.s, len);
+	size_t done = 0, stop = 0;
+	uint32_t node = 0;
+	int r;
+
+	if (span_equal(prefix, span_make(b->last_prefix.s, b->last_prefix.len))) {
+		*ret_node = b->last_prefix_node;
+		*ret_len = b->last_prefix_len;
+		return 0;
+	}
+	for (unsigned int depth = 0; done < len && depth < STRTREE_DEPTH_MAX; depth++) {
+		/* The first piece is "scheme://host/", checked to be there. */
+		stop = depth == 0 ? (size_t)((const char *)memchr(url.s, ':', len) + 3 - url.s)
+				  : done;
+		if (stop >= len)
+			break; /* "scheme://host" without a path */
+		stop = (size_t)((const char *)memchr(url.s + stop, '/', len - stop) + 1 - url.s);
+		r = strtree_intern(&b->m->strings, &b->m->text, b->seed, node,
+				   span_make(url.s + done, stop - done), &node);
+		if (r == -ENOSPC)
+			break;
+		if (r < 0)
+			return r;
+		done = stop;
+	}
+	strbuf_reset(&b->last_prefix);
+	strbuf_add(&b->last_prefix, prefix.s, prefix.len);
+	b->last_prefix_node = node;
+	b->last_prefix_len = done;
+	*ret_node = node;
+	*ret_len = done;
+	return strbuf_error(&b->last_prefix);
+}
+
+static void extra_varint(struct strbuf *extra, uint64_t value)
+{
+	uint8_t bytes[VARINT_MAX];
+
+	strbuf_add(extra, bytes, varint_put(bytes, value));
+}
+
+/* All URLs but the first. */
+static int put_mirrors(struct builder *b, const struct draft *d, struct span name)
+{
+	extra_varint(&b->extra, d->url_count - 1);
+	for (unsigned int i = 1; i < d->url_count; i++) {
+		struct span tail;
+		uint32_t node;
+		size_t len;
+		int r = intern_prefix(b, d->url[i], &node, &len);
+
+		if (r < 0)
+			return r;
+		tail = span_make(d->url[i].s + len, d->url[i].len - len);
+		extra_varint(&b->extra, node);
+		if (span_equal(tail, name)) {
+			extra_varint(&b->extra, 0);
+			continue;
+		}
+		extra_varint(&b->extra, tail.len + 1);
+		strbuf_add(&b->extra, tail.s, tail.len);
+	}
+	return 0;
+}
+
+static int put_headers(struct builder *b, const struct draft *d)
+{
+	extra_varint(&b->extra, d->header_count);
+	for (unsigned int i = 0; i < d->header_count; i++) {
+		struct span name, value;
+		uint32_t node;
+		int r = name_check_header(b->c, d->line, d->header[i], &name, &value);
+
+		if (r < 0)
+			return r;
+		strbuf_reset(&b->header);
+		strbuf_add(&b->header, name.s, name.len);
+		strbuf_adds(&b->header, ": ");
+		strbuf_add(&b->header, value.s, value.len);
+		if (strbuf_error(&b->header))
+			return strbuf_error(&b->header);
+		r = strtree_intern(&b->m->strings, &b->m->text, b->seed, 0,
+				   span_make(b->header.s, b->header.len), &node);
+		if (r == -ENOSPC)
+			return refuse(b->c, d->line,
+				      "too many different headers and URLs (split the list)");
+		if (r < 0)
+			return r;
+		extra_varint(&b->extra, node);
+	}
+	return 0;
+}
+
+static void put_text(struct strbuf *extra, struct span text, const char *before, const char *after)
+{
+	extra_varint(extra, strlen(before) + text.len + strlen(after));
+	strbuf_adds(extra, before);
+	strbuf_add(extra, text.s, text.len);
+	strbuf_adds(extra, after);
+}
+
+static unsigned int extra_bits(const struct draft *d)
+{
+	bool sliced = d->slice.off != 0 || d->slice.end != SIZE_UNKNOWN;
+
+	return (d->url_count > 1 ? EXTRA_URLS : 0u) | (d->checksum.algo ? EXTRA_CHECKSUM : 0u) |
+	       (d->etag.s ? EXTRA_ETAG : 0u) | (d->id.s ? EXTRA_ID : 0u) |
+	       (sliced ? EXTRA_SLICE : 0u) | (d->header_count ? EXTRA_HEADERS : 0u);
+}
+
+/* What few entries have, in the order of enum extra_bit. */
+static int put_extra(struct builder *b, const struct draft *d, struct span name,
+		     uint32_t *ret_extra)
+{
+	unsigned int bits = extra_bits(d);
+	int r = 0;
+
+	*ret_extra = 0;
+	if (!bits)
+		return 0;
+	strbuf_reset(&b->extra);
+	strbuf_addc(&b->extra, (char)bits);
+	if (bits & EXTRA_URLS)
+		r = put_mirrors(b, d, name);
+	if (bits & EXTRA_CHECKSUM) {
+		strbuf_addc(&b->extra, (char)d->checksum.algo);
+		strbuf_add(&b->extra, d->checksum.value, checksum_length(d->checksum.algo));
+	}
+	if (bits & EXTRA_ETAG) {
+		bool quoted = memchr(d->etag.s, '"', d->etag.len);
+
+		put_text(&b->extra, d->etag, quoted ? "" : "\"", quoted ? "" : "\"");
+	}
+	if (bits & EXTRA_ID)
+		put_text(&b->extra, d->id, "", "");
+	if (bits & EXTRA_SLICE) {
+		extra_varint(&b->extra, d->slice.off);
+		extra_varint(&b->extra, d->slice.end == SIZE_UNKNOWN ? 0 : range_len(d->slice));
+	}
+	if (r == 0 && bits & EXTRA_HEADERS)
+		r = put_headers(b, d);
+	if (r == 0)
+		r = strbuf_error(&b->extra);
+	if (r == 0)
+		r = blob_add(&b->m->text, span_make(b->extra.s, b->extra.len), ret_extra);
+	return r;
+}
+
+/* All of the row but its place in the tree; name is what URLs are compared with. */
+static int fill_row(struct builder *b, const struct draft *d, struct span name, struct row *row)
+{
+	struct span tail;
+	size_t len;
+	int r;
+
+	row->size = d->size;
+	row->mtime = d->mtime;
+	row->mode = (uint16_t)d->mode;
+	row->tail = TAIL_IS_NAME;
+	r = intern_prefix(b, d->url[0], &row->prefix, &len);
+	if (r < 0)
+		return r;
+	tail = span_make(d->url[0].s + len, d->url[0].len - len);
+	if (!span_equal(tail, name))
+		r = blob_add(&b->m->text, tail, &row->tail);
+	return r < 0 ? r : put_extra(b, d, name, &row->extra);
+}
+
+/* ---- entries ---- */
+
+static bool urls_equal(const struct entry *a, const struct entry *b)
+{
+	if (a->url_count != b->url_count)
+		return false;
+	for (unsigned int i = 0; i < a->url_count; i++) {
+		if (strcmp(a->url[i], b->url[i]) != 0)
+			return false;
+	}
+	return true;
+}
+
+static bool texts_equal(const char *a, const char *b)
+{
+	return a && b ? strcmp(a, b) == 0 : a == b;
+}
+
+static bool details_equal(const struct entry *a, const struct entry *b)
+{
+	if (a->size != b->size || a->mtime != b->mtime || a->mode != b->mode ||
+	    a->slice.off != b->slice.off || a->slice.end != b->slice.end ||
+	    a->checksum.algo != b->checksum.algo || !texts_equal(a->etag, b->etag) ||
+	    !texts_equal(a->id, b->id) || a->header_count != b->header_count ||
+	    memcmp(a->checksum.value, b->checksum.value, checksum_length(a->checksum.algo)) != 0)
+		return false;
+	for (unsigned int i = 0; i < a->header_count; i++) {
+		if (strcmp(a->header[i], b->header[i]) != 0)
+			return false;
+	}
+	return true;
+}
+
+/* A path that row old has already: the same entry again is dropped, another one refused. */
+static int add_again(struct builder *b, const struct draft *d, uint32_t old, struct row *row)
+{
+	uint32_t line = b->row_line[old];
+	struct entry first, second;
+	char text[QUOTE_MAX];
+	int r;
+
+	entry_init(&first);
+	entry_init(&second);
+	r = manifest_row_entry(b->m, &b->m->row[old], &first);
+	if (r == 0)
+		r = manifest_row_entry(b->m, row, &second);
+	if (r < 0)
+		goto out;
+	if (!urls_equal(&first, &second)) {
+		r = refuse(
+			b->c, d->line,
+			b->opt.layout == LAYOUT_URL
+				? "%s is on line %u already, with another URL (give one of them another "
+				  "name with %s)"
+				: "%s is on line %u already, with another URL (mount with --layout=url, or "
+				  "give one of them another name with %s)",
+			quote(text, span_make(first.path, strlen(first.path))), line,
+			b->c->path_key);
+	} else if (!details_equal(&first, &second)) {
+		r = refuse(b->c, d->line,
+			   "%s is on line %u already, and the two say different things of it "
+			   "(keep one)",
+			   quote(text, span_make(first.path, strlen(first.path))), line);
+	} else if (b->twice++ == 0) {
+		b->twice_line[0] = line;
+		b->twice_line[1] = d->line;
+	}
+out:
+	entry_done(&first);
+	entry_done(&second);
+	return r;
+}
+
+/* Directories of a list are directories already when something is in them, or when they come twice.
+ */
+static int add_directory(struct builder *b, const struct draft *d, struct span path)
+{
+	uint32_t dir;
+	struct span name;
+	int r = enter_parents(b, d->line, path, &dir, &name);
+
+	return r < 0 ? r : enter_dir(b, d->line, path, dir, name, &dir);
+}
+
+static int add_file(struct builder *b, const struct draft *d, struct span path)
+{
+	struct manifest *m = b->m;
+	uint32_t hash, ref;
+	char shown[QUOTE_MAX];
+	struct row row = {0};
+	struct span name;
+	int r;
+
+	r = enter_parents(b, d->line, path, &row.dir, &name);
+	if (r < 0)
+		return r;
+	hash = hash_of(b->seed, row.dir, name);
+	ref = find_name(b, row.dir, name, hash);
+	if (ref != HASH_NONE && ref & CHILD_DIR)
+		return refuse(b->c, d->line,
+			      "%s is a file, but line %u needs it as a directory (rename one)",
+			      quote(shown, path), b->dir_line[ref & ~CHILD_DIR]);
+	if (ref == HASH_NONE && m->count >= MANIFEST_ENTRIES_MAX)
+		return refuse(b->c, d->line, "more than %" PRIu32 " entries (split the list)",
+			      MANIFEST_ENTRIES_MAX);
+	r = fill_row(b, d, name, &row);
+	if (r < 0)
+		return r;
+	if (ref != HASH_NONE) {
+		row.name = m->row[ref].name;
+		return add_again(b, d, ref, &row);
+	}
+	r = builder_room(b);
+	if (r == 0)
+		r = blob_add(&m->text, name, &row.name);
+	if (r == 0)
+		r = hash_add(&b->names, hash, m->count);
+	if (r < 0)
+		return r;
+	b->row_line[m->count] = d->line;
+	m->row[m->count++] = row;
+	return 0;
+}
+
+/* dir and out, or dir and what the URL says. */
+static int make_path(struct builder *b, const struct draft *d)
+{
+	strbuf_reset(&b->path);
+	if (d->dir.len) {
+		strbuf_add(&b->path, d->dir.s, d->dir.len);
+		strbuf_addc(&b->path, '/');
+	}
+	if (d->out.s) {
+		strbuf_add(&b->path, d->out.s, d->out.len);
+		return strbuf_error(&b->path);
+	}
+	return name_of_url(b->c, d->line, d->url[0], b->opt.layout, &b->path);
+}
+
+int builder_add(struct builder *b, struct draft *d)
+{
+	struct span path;
+	int r = draft_close(b->c, d);
+
+	if (r == 0)
+		r = make_path(b, d);
+	if (r < 0)
+		return r;
+	path = span_make(b->path.s, b->path.len);
+	r = name_check(b->c, d->line, path);
+	if (r == 0)
+		r = d->directory ? add_directory(b, d, path) : add_file(b, d, path);
+	if (r == -EFBIG)
+		r = refuse(b->c, d->line, "the list is too long to be held in memory (split it)");
+	return r;
+}
+
+int builder_finish(struct builder *b, struct manifest **ret)
+{
+	struct manifest *m = b->m;
+	int r;
+
+	hash_done(&b->names);
+	blob_trim(&m->text);
+	strtree_freeze(&m->strings);
+	r = manifest_sort(m);
+	if (r < 0)
+		return r;
+	if (b->twice)
+		log_warn("%s:%u: %" PRIu32
+			 " entries were given more than once and taken once (the first: line "
+			 "%u and this one)",
+			 b->c->file, b->twice_line[1], b->twice, b->twice_line[0]);
+	if (m->count == 0)
+		log_warn("%s: no entries, the mount will be empty", b->c->file);
+	b->m = NULL;
+	*ret = m;
+	return 0;
+}

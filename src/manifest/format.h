@@ -1,0 +1,16 @@
+/*
+ * format.h - the formats a manifest may have; one file each
+ */
+#ifndef MANIFEST_FORMAT_H
+#define MANIFEST_FORMAT_H
+
+#include "manifest/builder.h"
+
+/* One entry as text: a line of the list, or one object of a JSON document. */
+#define FORMAT_ENTRY_MAX (1u << 20)
+
+/* The whole text into b. 0, -EINVAL (refused) or -ENOMEM. */
+int format_text_parse(struct builder *b, const char *data, size_t len);
+int format_json_parse(struct builder *b, const char *data, size_t len);
+
+#endif

@@ -6,7 +6,7 @@ build=${BUILD:-$top/build}
 
 build_packages=(gcc make autoconf automake pkg-config libfuse3-dev fuse3 libcurl4-openssl-dev libsqlite3-dev
 	libssl-dev check libjansson-dev libxxhash-dev libbsd-dev)
-demo_packages=(sqlite3 zip openssl ca-certificates curl)
+demo_packages=(sqlite3 zip unzip curl jq bc)
 # The programs that the tests run on a mount, and the second server that they mount from.
 test_packages=(nginx-light sqlite3 zip unzip rsync ffmpeg samtools hdf5-tools squashfs-tools genisoimage fuseiso git
 	file curl attr jq openssl procps psmisc strace e2fsprogs xfsprogs iproute2 python3 xxd)

@@ -1,2 +1,2 @@
-dist_noinst_SCRIPTS += contrib/check
+dist_noinst_SCRIPTS += contrib/demo contrib/check
 dist_noinst_DATA += contrib/common.sh

@@ -170,17 +170,22 @@ static int enter_dir(struct builder *b, uint32_t line, struct span path, uint32_
 {
 	uint32_t hash = hash_of(b->seed, parent, name);
 	uint32_t ref = find_name(b, parent, name, hash);
-	char whole[QUOTE_MAX], prefix[QUOTE_MAX];
+	char whole[QUOTE_MAX], part[QUOTE_MAX];
 
 	if (ref == HASH_NONE)
 		return add_dir(b, line, parent, name, hash, ret_dir);
-	if (!(ref & CHILD_DIR))
+	if (!(ref & CHILD_DIR)) {
+		struct span prefix = span_make(path.s, (size_t)(name.s + name.len - path.s));
+
+		if (prefix.len == path.len)
+			return refuse(
+				b->c, line,
+				"%s is a directory here, but line %u makes it a file (rename one)",
+				quote(whole, path), b->row_line[ref]);
 		return refuse(b->c, line,
 			      "%s needs a directory %s, but line %u makes that a file (rename one)",
-			      quote(whole, path),
-			      quote(prefix,
-				    span_make(path.s, (size_t)(name.s + name.len - path.s))),
-			      b->row_line[ref]);
+			      quote(whole, path), quote(part, prefix), b->row_line[ref]);
+	}
 	*ret_dir = ref & ~CHILD_DIR;
 	return 0;
 }

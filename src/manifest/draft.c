@@ -123,16 +123,36 @@ static int parse_rfc3339(const char *text, int64_t *ret_s)
 	return 0;
 }
 
-int draft_parse_time(const char *text, int64_t *ret_s)
+/* "1700000000", "-5", "1700000000.25" as find's %T@ writes it: whole seconds, rounded down. */
+static int parse_seconds(const char *text, int64_t *ret_s)
 {
 	bool negative = text[0] == '-';
-	uint64_t value;
+	const char *at = text + negative;
+	int64_t value = 0, fraction = 0;
 
-	if (parse_u64(text + negative, INT64_MAX, &value) == 0) {
-		*ret_s = negative ? -(int64_t)value : (int64_t)value;
-		return 0;
+	if (!literal(&at, "0123456789"))
+		return -EINVAL;
+	at--;
+	for (; *at >= '0' && *at <= '9'; at++) {
+		if (__builtin_mul_overflow(value, INT64_C(10), &value) ||
+		    __builtin_add_overflow(value, (int64_t)(*at - '0'), &value))
+			return -EINVAL;
 	}
-	if (parse_rfc3339(text, ret_s) == 0)
+	if (literal(&at, ".")) {
+		if (!literal(&at, "0123456789"))
+			return -EINVAL;
+		for (at--; *at >= '0' && *at <= '9'; at++)
+			fraction |= *at != '0';
+	}
+	if (*at)
+		return -EINVAL;
+	*ret_s = negative ? -value - fraction : value;
+	return 0;
+}
+
+int draft_parse_time(const char *text, int64_t *ret_s)
+{
+	if (parse_seconds(text, ret_s) == 0 || parse_rfc3339(text, ret_s) == 0)
 		return 0;
 	return http_parse_date(text, strlen(text), ret_s);
 }

@@ -313,7 +313,8 @@ static int json_refused(struct json_cursor *j, const json_error_t *error)
 	uint32_t line = j->line + (error->line > 0 ? (uint32_t)error->line - 1 : 0);
 	size_t n = 0;
 
-	if (json_error_code(error) == json_error_out_of_memory)
+	/* Most of jansson's own failures to allocate leave no text. */
+	if (json_error_code(error) == json_error_out_of_memory || !error->text[0])
 		return -ENOMEM;
 	/* The text quotes what it stumbled over, perhaps with line ends or half a character. */
 	for (const char *at = error->text; *at; at++)

@@ -1,0 +1,9 @@
+
+check_PROGRAMS += tests/unit/test_manifest tests/unit/test_manifest_model
+tests_unit_test_manifest_SOURCES = tests/unit/test_manifest.c
+tests_unit_test_manifest_CPPFLAGS = $(AM_CPPFLAGS) $(CHECK_CFLAGS)
+tests_unit_test_manifest_LDADD = $(rgetfs_libs) $(CHECK_LIBS)
+tests_unit_test_manifest_model_SOURCES = tests/unit/test_manifest_model.c
+tests_unit_test_manifest_model_CPPFLAGS = $(AM_CPPFLAGS) $(CHECK_CFLAGS)
+tests_unit_test_manifest_model_LDADD = $(rgetfs_libs) $(CHECK_LIBS)
+TESTS += tests/unit/test_manifest tests/unit/test_manifest_model

@@ -2,8 +2,9 @@
  * fetch.h - HTTP transfers on threads of their own
  *
  * An instance owns one curl multi and one thread; libcurl is used nowhere else.
- * There are at least two: one for demands, whose connections no bulk transfer delays, and one for bulk.
- * Commands may come from any thread; callbacks run on the instance's thread and must not block.
+ * There are at least two: one for demands, whose connections no bulk transfer delays, and one for
+ * bulk. Commands may come from any thread; callbacks run on the instance's thread and must not
+ * block.
  */
 #ifndef NET_FETCH_H
 #define NET_FETCH_H
@@ -17,16 +18,17 @@
 /* What all instances share; made once, after the last fork. */
 struct fetch_config {
 	const char *user_agent;
-	const char *const *headers;      /* for every request to a manifest's own origin; NULL-terminated */
+	const char *const
+		*headers; /* for every request to a manifest's own origin; NULL-terminated */
 	const char *proxy, *cacert, *cert, *key, *netrc_file, *cookie_jar; /* NULL: not given */
 	bool netrc, insecure;
 	uint64_t connect_timeout_us;
-	uint64_t stall_timeout_us;       /* below 1 KiB/s on average for so long: VERDICT_STALL */
-	uint64_t limit_rate_bps;         /* everything; 0: none */
-	uint64_t fill_rate_bps;          /* transfers with fill set; 0: none */
+	uint64_t stall_timeout_us; /* below 1 KiB/s on average for so long: VERDICT_STALL */
+	uint64_t limit_rate_bps;   /* everything; 0: none */
+	uint64_t fill_rate_bps;	   /* transfers with fill set; 0: none */
 	unsigned int max_connections;
-	unsigned int max_redirects;      /* 10 */
-	bool restrict_private;           /* manifest came from a public address (DESIGN: address policy) */
+	unsigned int max_redirects; /* 10 */
+	bool restrict_private; /* manifest came from a public address (DESIGN: address policy) */
 };
 struct fetch_shared;
 int fetch_shared_new(const struct fetch_config *cfg, struct fetch_shared **ret);
@@ -43,14 +45,14 @@ struct chunk;
 
 /* How a transfer went, for end(). */
 struct transfer_result {
-	enum verdict verdict;            /* PART, WHOLE or EMPTY: it is all there */
-	int http_status;                 /* of the last response, 0 none */
-	uint64_t pos;                    /* wire offset up to which bytes were handed to body() */
-	uint64_t bytes_received;         /* body bytes that came over the wire, of all hops */
-	uint64_t bytes_discarded;        /* … and were not handed on */
-	uint64_t retry_after_us;         /* the server's wish, 0 none */
+	enum verdict verdict;	  /* PART, WHOLE or EMPTY: it is all there */
+	int http_status;	  /* of the last response, 0 none */
+	uint64_t pos;		  /* wire offset up to which bytes were handed to body() */
+	uint64_t bytes_received;  /* body bytes that came over the wire, of all hops */
+	uint64_t bytes_discarded; /* … and were not handed on */
+	uint64_t retry_after_us;  /* the server's wish, 0 none */
 	unsigned int redirects;
-	char detail[160];                /* for a person: status line or libcurl's words; no secrets */
+	char detail[160]; /* for a person: status line or libcurl's words; no secrets */
 };
 
 enum transfer_answer { TRANSFER_KEEP, TRANSFER_DROP };
@@ -59,49 +61,66 @@ struct transfer_ops {
 	/* Connected: TCP handshake time, 0 reused. Once, before head. */
 	void (*connected)(void *user, uint64_t connect_us);
 	/*
-	 * The final header, judged: PART or WHOLE (anything else goes straight to end()). resolved: the URL
-	 * that answered when there was a redirect, else NULL. KEEP, or DROP to end with CANCELLED.
-	 * Not called for a probe whose answer was 416 with a total or an empty object: end() tells.
+	 * The final header, judged: PART or WHOLE (anything else goes straight to end()). resolved:
+	 * the URL that answered when there was a redirect, else NULL. KEEP, or DROP to end with
+	 * CANCELLED. Not called for a probe whose answer was 416 with a total or an empty object:
+	 * end() tells.
 	 */
 	enum transfer_answer (*head)(void *user, enum verdict v, const struct http_use *use,
 				     const struct http_resp *resp, const char *resolved);
 	/*
-	 * Whole blocks of the object, in order: wire offset, bytes. Ownership of chunk passes; give it back by
-	 * chunk_free() on any thread. Called as soon as a block is whole when awaited() says so, else when
-	 * CHUNK_SIZE has gathered, at the end, and at the latest FLUSH_US after its first byte.
+	 * Whole blocks of the object, in order: wire offset, bytes. Ownership of chunk passes; give
+	 * it back by chunk_free() on any thread. Called as soon as a block is whole when awaited()
+	 * says so, else when CHUNK_SIZE has gathered, at the end, and at the latest FLUSH_US after
+	 * its first byte.
 	 */
 	void (*body)(void *user, uint64_t off, struct chunk *chunk);
 	/* Does somebody wait for bytes in r? */
 	bool (*awaited)(void *user, struct range r);
-	/* Progress: bytes before pos were received (pos may lie inside a block). At most every 10 ms. */
+	/* Progress: bytes before pos were received (pos may lie inside a block). At most every 10
+	 * ms. */
 	void (*progress)(void *user, uint64_t pos);
 	/* Last call; resp may be NULL (no answer). The transfer is freed after it. */
 	void (*end)(void *user, const struct transfer_result *res, const struct http_resp *resp);
 };
 
 struct transfer_request {
-	const char *url;                 /* the manifest's */
-	const char *resolved;            /* a redirect's target that worked before, or NULL */
-	const char *const *headers;      /* of the entry, NULL-terminated or NULL; manifest's origin only */
-	struct range range;              /* on the wire; end SIZE_UNKNOWN: to the end */
-	bool ranged;                     /* send Range (false: plain GET of all) */
-	bool probe;                      /* the body is not kept */
-	bool if_range;                   /* send If-Range when the validator is strong enough */
-	bool fill;                       /* counts against fill_rate_bps */
-	bool urgent;                     /* a demand: never waits for tokens (they are still taken) */
-	struct http_want want;           /* for the judge; its have points to validator below or is NULL */
+	const char *url;      /* the manifest's */
+	const char *resolved; /* a redirect's target that worked before, or NULL */
+	const char *const
+		*headers;      /* of the entry, NULL-terminated or NULL; manifest's origin only */
+	struct range range;    /* on the wire; end SIZE_UNKNOWN: to the end */
+	bool ranged;	       /* send Range (false: plain GET of all) */
+	bool probe;	       /* the body is not kept */
+	bool if_range;	       /* send If-Range when the validator is strong enough */
+	bool fill;	       /* counts against fill_rate_bps */
+	bool urgent;	       /* a demand: never waits for tokens (they are still taken) */
+	struct http_want want; /* for the judge; its have points to validator below or is NULL */
 	struct validator validator;
-	uint64_t grid;                   /* blocks are cut at wire offsets grid + n * BLOCK_SIZE (slice start) */
-	/* Behind the last wire byte that is wanted; shrinks while it runs; outlives the transfer. */
+	/*
+	 * The server's Date when it sent the validator, VALIDATOR_NO_TIME unknown: only a
+	 * Last-Modified that was a minute old by then is strong enough for If-Range (RFC
+	 * 9110 8.8.2.2). 0 counts as unknown, too.
+	 */
+	int64_t validator_date;
+	uint64_t grid; /* blocks are cut at wire offsets grid + n * BLOCK_SIZE (slice start) */
+	/* Behind the last wire byte that is wanted; shrinks while it runs; outlives the transfer.
+	 */
 	const atomic_uint_fast64_t *end;
-	uint64_t end_add;                /* added to *end to make it a wire offset (slice start) */
+	uint64_t end_add; /* added to *end to make it a wire offset (slice start) */
 	const struct transfer_ops *ops;
 	void *user;
 };
-/* The request is copied. *ret is valid until end() returns. 0 or -ENOMEM, -ESHUTDOWN. Any thread. */
+/*
+ * The request is copied. *ret is written before any callback can run, and is valid until
+ * FETCH_LINGER_US after end(). 0 or -ENOMEM, -ESHUTDOWN. Any thread.
+ */
 int fetch_start(struct fetch *f, const struct transfer_request *rq, struct transfer **ret);
-/* End it: CANCELLED, connection closed unless it is nearly done. From any thread while not ended (the
- * engine knows by its own order of events); idempotent. */
+/*
+ * End it: CANCELLED, connection closed unless it is nearly done. From any thread; idempotent. These
+ * three may cross end() on their way: within FETCH_LINGER_US after it they do nothing.
+ */
+#define FETCH_LINGER_US UINT64_C(30000000)
 void fetch_cancel(struct fetch *f, struct transfer *t);
 /* Stop reading (and clamp the receive window), or go on. */
 void fetch_hold(struct fetch *f, struct transfer *t, bool hold);
@@ -109,8 +128,8 @@ void fetch_hold(struct fetch *f, struct transfer *t, bool hold);
 void fetch_shrunk(struct fetch *f, struct transfer *t);
 
 /* ---- memory for bodies: a bounded pool; a transfer that finds it empty waits ---- */
-#define CHUNK_SIZE (256 * 1024)
-#define FLUSH_US   (200 * 1000)
+#define CHUNK_SIZE ((size_t)256 * 1024)
+#define FLUSH_US   UINT64_C(200000)
 struct chunk {
 	size_t len;
 	unsigned char *data; /* CHUNK_SIZE bytes */

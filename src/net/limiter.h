@@ -1,0 +1,26 @@
+/*
+ * limiter.h - a token bucket that all instances share (--limit-rate, --fill-rate)
+ *
+ * Bytes are taken after they have come, so the bucket may go into debt; who is not urgent then
+ * waits until the debt is paid. Thread-safe.
+ */
+#ifndef NET_LIMITER_H
+#define NET_LIMITER_H
+
+#include "base/lock.h"
+
+struct limiter {
+	struct mtx lock;   /* RANK_LIMITER; guards tokens and at_us */
+	int64_t tokens;	   /* bytes; negative: debt */
+	uint64_t at_us;	   /* when tokens were counted */
+	uint64_t rate_bps; /* bytes a second, 0: no limit (then nothing else is used) */
+	int64_t burst;	   /* tokens never grow beyond */
+};
+
+void limiter_init(struct limiter *l, uint64_t rate_bps, uint64_t now_us);
+void limiter_done(struct limiter *l);
+void limiter_take(struct limiter *l, uint64_t bytes, uint64_t now_us);
+/* 0: go on. Else the time when the debt is paid, if nobody takes more. */
+uint64_t limiter_wait_until(struct limiter *l, uint64_t now_us);
+
+#endif

@@ -1,0 +1,8 @@
+# The scheduler in simulated time; each prints a table and fails on a ratio that is not kept.
+check_PROGRAMS += tests/sim/sim_matrix
+tests_sim_sim_matrix_SOURCES = tests/sim/sim_matrix.c tests/sim/sim.c tests/sim/sim.h
+tests_sim_sim_matrix_LDADD = $(rgetfs_libs)
+TESTS += tests/sim/sim_matrix
+check_PROGRAMS += tests/sim/sim_readers
+tests_sim_sim_readers_SOURCES = tests/sim/sim_readers.c tests/sim/sim.c tests/sim/sim.h
+tests_sim_sim_readers_LDADD = $(rgetfs_libs)

@@ -1,0 +1,327 @@
+/*
+ * sched_demand.c - what is done for a reader that waits: a slot, a cut, a second request, an end
+ *
+ * A demand never queues behind a lower class. Where it lies in a running lease it waits only if
+ * that transfer gets there about as soon as a request of its own would; bytes that are demanded
+ * themselves don't count as a detour, or a slow link would see a sequential reader's stream cut to
+ * pieces.
+ */
+#include "core/sched_internal.h"
+
+/* Of 100 credits, one comes with each demand request: at most one in twenty is hedged. */
+#define HEDGE_CREDIT 20
+/* A hedge asks no more than this; the rest is a gap when it wins. */
+#define HEDGE_BYTES (UINT64_C(4) << 20)
+/* Before the tail of an origin's first-byte times is known no request counts as late. */
+#define HEDGE_SAMPLES 8
+/* Less than this share of what connections of the origin bring is far slower. */
+#define SLOW_SHARE 8
+/* What a connection brings until one was measured, to judge distances. */
+#define GUESS_BPS (UINT64_C(8) << 20)
+/* Slack of "about as soon": a timer tick of the transfer's reports. */
+#define SOON_SLACK_US (2 * USEC_PER_MS)
+/* A source whose transfer got stuck comes behind the others for so long. */
+#define SLOW_US (5 * USEC_PER_SEC)
+/* More than this a second counts as coming nearer. */
+#define NEARER_BPS 1024
+/* So many deadlines are the end in any case. */
+#define PATIENCE_MAX 10
+
+/* ---- slots ---- */
+
+static bool lower(const struct lease_priv *l, enum prio p)
+{
+	return l->pub.prio > p && !l->cancelled;
+}
+
+/* Is a a better victim than b: of a lower class, else with more still to come? */
+static bool better_victim(const struct lease_priv *a, const struct lease_priv *b)
+{
+	if (!b || a->pub.prio != b->pub.prio)
+		return !b || a->pub.prio > b->pub.prio;
+	return lease_rest(a) > lease_rest(b);
+}
+
+/* The lowest running transfer below p, of o when o's budget is what lacks; NULL none. */
+static struct lease_priv *slot_victim(struct sched_origin *o, enum prio p, bool *ret_yielding)
+{
+	struct lease_priv *l, *best = NULL;
+	bool own = o->running >= o->budget;
+
+	*ret_yielding = false;
+	TAILQ_FOREACH (l, &o->sched->running, sched_entry) {
+		if (own && l->origin != o)
+			continue;
+		*ret_yielding = *ret_yielding || l->yielding;
+		if (lower(l, p) && better_victim(l, best))
+			best = l;
+	}
+	return best;
+}
+
+bool slot_take(struct sched_origin *o, enum prio p, uint64_t now_us)
+{
+	struct lease_priv *l;
+	uint64_t at;
+	bool yielding;
+
+	if (slot_free(o))
+		return true;
+	l = slot_victim(o, p, &yielding);
+	if (!l)
+		return false;
+	if (p == PRIO_DEMAND) {
+		lease_cancel(l);
+		return slot_free(o);
+	}
+	/* Nobody waits at this moment: a lower class ends soon instead of at once, one at a time.
+	 */
+	at = lease_cut_min(l, now_us);
+	if (yielding || l->whole || l->pub.probe || at + SPLIT_MIN_BYTES >= lease_end(l))
+		return false;
+	l->yielding = true;
+	lease_cut(l, at);
+	return false;
+}
+
+/* ---- inside a running lease ---- */
+
+static struct lease_priv *lease_at(const struct sched_task *t, uint64_t off)
+{
+	struct lease_priv *l;
+
+	TAILQ_FOREACH (l, &t->leases, task_entry) {
+		if (l->pub.off <= off && off < lease_end(l))
+			return l;
+	}
+	return NULL;
+}
+
+/* Bytes in [from, to) that nobody demands; those demanded twice count once too often, which only
+ * waits. */
+static uint64_t detour(const struct sched_task *t, uint64_t from, uint64_t to)
+{
+	struct range way = {from, to};
+	uint64_t bytes = range_len(way), demanded = 0;
+	const struct sched_want *w;
+
+	TAILQ_FOREACH (w, &t->covered[PRIO_DEMAND], entry)
+		demanded += range_len(range_intersect(way, w->range));
+	TAILQ_FOREACH (w, &t->pending[PRIO_DEMAND], entry)
+		demanded += range_len(range_intersect(way, w->range));
+	return bytes > demanded ? bytes - demanded : 0;
+}
+
+bool demand_inside(struct sched_want *w, struct range missing, uint64_t now_us)
+{
+	struct sched_task *t = w->task;
+	struct lease_priv *l = lease_at(t, missing.off);
+	uint64_t at = block_floor(missing.off), skip, eta;
+
+	if (!l || l->state != LEASE_RUNNING || l->cancelled)
+		return false;
+	lease_reprio(l);
+	if (l->pub.prio == PRIO_DEMAND)
+		lease_arm(l, now_us);
+	if (l->whole || t->size == SIZE_UNKNOWN || at <= block_ceil(l->pos) || at <= l->pub.off)
+		return false;
+	skip = detour(t, l->pos, at);
+	eta = lease_eta_us(l, l->pos + skip, now_us);
+	if (eta == NEVER)
+		eta = lease_eta_us(l, l->pos, now_us) + skip * USEC_PER_SEC / GUESS_BPS;
+	if (l->held || skip == 0)
+		eta = skip ? NEVER : 0;
+	if (eta <= origin_cost_us(l->origin, now_us) + SOON_SLACK_US)
+		return false;
+	/* What is in flight comes first on any connection. */
+	if (l->answered && at < lease_cut_min(l, now_us) && !l->held)
+		return false;
+	lease_cut(l, at);
+	lease_reprio(l);
+	return true;
+}
+
+/* ---- late and stuck ---- */
+
+static void lease_stall(struct lease_priv *l, uint64_t now_us)
+{
+	struct sched_task *t = l->pub.task;
+
+	t->source[l->pub.source].slow_until_us = now_us + SLOW_US;
+	l->stalled = true;
+	lease_cancel(l);
+}
+
+/* The demanded part of l that a second request asks for; empty when there is none. */
+static struct range hedge_range(const struct lease_priv *l)
+{
+	const struct sched_task *t = l->pub.task;
+	struct range r = {NEVER, 0}, own = {l->pub.off, lease_end(l)};
+	const struct sched_want *w;
+
+	TAILQ_FOREACH (w, &t->covered[PRIO_DEMAND], entry) {
+		struct range both = range_intersect(own, w->range);
+
+		if (range_empty(both))
+			continue;
+		r.off = min_u64(r.off, both.off);
+		r.end = max_u64(r.end, both.end);
+	}
+	if (r.off >= r.end)
+		return (struct range){0, 0};
+	return range_make(r.off, min_u64(r.end, r.off + HEDGE_BYTES));
+}
+
+static void hedge(struct lease_priv *l, uint64_t now_us)
+{
+	struct sched_task *t = l->pub.task;
+	struct sched *s = t->sched;
+	struct range r = hedge_range(l);
+	unsigned int index;
+	uint64_t at;
+
+	if (range_empty(r) || s->hedge_credit < HEDGE_CREDIT || t->size == SIZE_UNKNOWN ||
+	    source_pick(t, l->pub.source, now_us, &index, &at) < 0 || t->source[index].no_ranges ||
+	    !origin_open(t->source[index].origin, now_us) || !slot_free(t->source[index].origin))
+		return;
+	if (lease_start_hedge(l, index, r, now_us))
+		s->hedge_credit -= HEDGE_CREDIT;
+}
+
+/* A demand's lease without an answer. */
+static uint64_t watch_unanswered(struct lease_priv *l, uint64_t now_us)
+{
+	const struct sched_origin *o = l->origin;
+	struct sched_task *t = l->pub.task;
+	uint64_t from = l->connected ? l->connected_us : l->start_us + o->setup_us;
+	uint64_t late, stuck;
+
+	if (o->ttfb_count < HEDGE_SAMPLES)
+		return NEVER;
+	late = from + o->ttfb_p95_us + 5 * USEC_PER_MS;
+	stuck = from +
+		(max_u64(8 * o->ttfb_p95_us, 2 * USEC_PER_SEC) << min_u64(t->soft_stalls, 5));
+	if (now_us >= stuck) {
+		t->soft_stalls++;
+		lease_stall(l, now_us);
+		return NEVER;
+	}
+	if (l->hedge || l->rival)
+		return stuck;
+	if (now_us >= late) {
+		hedge(l, now_us);
+		return stuck;
+	}
+	return late;
+}
+
+/* An answered one without a byte for long, or far slower than its siblings. */
+static uint64_t watch_answered(struct lease_priv *l, uint64_t now_us)
+{
+	const struct sched_origin *o = l->origin;
+	struct sched_task *t = l->pub.task;
+	bool demand = l->pub.prio == PRIO_DEMAND;
+	uint64_t least = demand ? 500 * USEC_PER_MS : 2 * USEC_PER_SEC;
+	uint64_t patience = max_u64(8 * origin_cost_us(o, now_us), least)
+			    << min_u64(t->soft_stalls, 5);
+	uint64_t stuck = l->bytes_us + patience;
+	uint64_t age = now_us - l->bytes_us;
+	/* Bulk that is stuck together with all others gains nothing from another connection. */
+	bool alone = demand || o->bytes_us > l->bytes_us + patience / 2;
+	bool slow = demand && l->meter.rate_bps && o->running > 1 &&
+		    lease_rate(l, now_us) < o->lease_bps / SLOW_SHARE &&
+		    now_us - l->start_us > patience && lease_rest(l) > BLOCK_SIZE;
+
+	if ((age >= patience && alone) || slow) {
+		t->soft_stalls++;
+		lease_stall(l, now_us);
+		return NEVER;
+	}
+	return age >= patience ? now_us + patience : stuck;
+}
+
+uint64_t demand_watch(struct lease_priv *l, uint64_t now_us)
+{
+	struct sched_task *t = l->pub.task;
+	const struct sched_config *cfg = &t->sched->cfg;
+	uint64_t limit = cfg->stall_timeout_us + (l->answered ? 0 : cfg->connect_timeout_us);
+	uint64_t stuck = add_sat_u64(l->bytes_us, limit), next, period;
+	struct sched_want *w, *after;
+
+	if (l->held || l->cancelled || l->state != LEASE_RUNNING)
+		return NEVER;
+	if (now_us >= stuck) {
+		lease_stall(l, now_us);
+		return NEVER;
+	}
+	next = stuck;
+	if (l->answered && !l->pub.probe)
+		next = min_u64(next, watch_answered(l, now_us));
+	else if (l->pub.prio == PRIO_DEMAND)
+		next = min_u64(next, watch_unanswered(l, now_us));
+	if (l->cancelled || l->pub.prio != PRIO_DEMAND || l->pub.probe || l->hedge)
+		return next;
+	/* Do those who wait inside still do best to wait? */
+	period = max_u64(2 * origin_cost_us(l->origin, now_us), 20 * USEC_PER_MS);
+	if (now_us - l->look_us >= period) {
+		l->look_us = now_us;
+		TAILQ_FOREACH_SAFE (w, &t->covered[PRIO_DEMAND], entry, after) {
+			if (range_overlaps(w->range, range_make(l->pub.off, lease_end(l))))
+				want_set_pending(w, true);
+		}
+		task_kick(t);
+	}
+	return min_u64(next, l->look_us + period);
+}
+
+/* ---- deadlines ---- */
+
+void demand_nearer(struct lease_priv *l, uint64_t from, uint64_t to)
+{
+	struct sched_task *t = l->pub.task;
+	struct range own = {from, max_u64(lease_end(l), to)};
+	static const enum prio waits[] = {PRIO_DEMAND, PRIO_FILL};
+	struct sched_want *w;
+
+	for (unsigned int i = 0; i < ARRAY_SIZE(waits); i++) {
+		if (t->want_count[waits[i]] == 0)
+			continue;
+		TAILQ_FOREACH (w, &t->covered[waits[i]], entry)
+			w->near_bytes += range_overlaps(w->range, own) ? to - from : 0;
+		TAILQ_FOREACH (w, &t->pending[waits[i]], entry)
+			w->near_bytes += range_overlaps(w->range, own) ? to - from : 0;
+	}
+}
+
+/* Nothing came nearer to w for its time, or it has waited too long in all: it fails. */
+void demand_deadline(struct sched *s, struct timer *timer, uint64_t now_us)
+{
+	struct sched_want *w = container_of(timer, struct sched_want, timer);
+	struct sched_task *t = w->task;
+	bool demand = w->prio == PRIO_DEMAND;
+	uint64_t patience = s->cfg.retry_time_us;
+	uint64_t end = demand ? add_sat_u64(w->added_us, PATIENCE_MAX * patience) : NEVER;
+	uint64_t enough = demand ? NEARER_BPS * (patience / USEC_PER_SEC + 1) : 1;
+	struct range r = w->range, missing;
+	enum verdict why = t->last != VERDICT_PART ? t->last : VERDICT_STALL;
+	void *user = w->user;
+	struct lease_priv *l;
+
+	if (!demand)
+		patience *= PATIENCE_MAX;
+	if ((w->near_bytes >= enough && now_us < end) || gap_missing(t, w, &missing) < 0) {
+		w->mark_us = now_us;
+		w->near_bytes = 0;
+		timer_set(s, &w->timer,
+			  max_u64(min_u64(now_us + patience, end), now_us + USEC_PER_SEC));
+		return;
+	}
+	want_drop(w);
+	TAILQ_FOREACH (l, &t->leases, task_entry) {
+		if (l->slot && range_overlaps(r, range_make(l->pub.off, lease_end(l)))) {
+			lease_reprio(l);
+			lease_trim(l, now_us);
+		}
+	}
+	s->ops.failed(s->ctx, user, why);
+}

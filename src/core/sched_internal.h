@@ -1,0 +1,374 @@
+/*
+ * sched_internal.h - what the files of the scheduler share; nobody else includes it
+ *
+ *   sched.c          tasks and wants, the tick
+ *   sched_queue.c    whose turn it is: classes, origins, tasks
+ *   sched_gap.c      which wanted range no lease covers, and how much of it one lease takes
+ *   sched_lease.c    start, cut, trim and end leases
+ *   sched_report.c   what transfers tell
+ *   sched_demand.c   demands: inside a running lease, preemption, hedging, deadlines
+ *   sched_connect.c  how many connections a task may use
+ *   sched_source.c   which mirror, and what a verdict does to it
+ *   sched_check.c    the invariants
+ *   origin.c         budget, ban, round trip, time to first byte, holds
+ *
+ * A tick is: due timers, tasks that something happened to (s->kicked) find their place in the queue
+ * of an origin, holds, then leases by class until slots or work run out.
+ */
+#ifndef CORE_SCHED_INTERNAL_H
+#define CORE_SCHED_INTERNAL_H
+
+#include <bsd/sys/queue.h>
+#include <bsd/sys/tree.h>
+
+#include "base/clock.h"
+#include "core/retry.h"
+#include "core/sched.h"
+
+#define NEVER UINT64_MAX
+
+/* Every figure below was chosen with tests/sim; the table is at the head of tests/sim/sim_matrix.c.
+ */
+
+/* Connections one task may climb to by itself. */
+#define CONNECT_TARGET_MAX 16
+/* A lease shorter than this is not worth a request of its own (steals, equal shares). */
+#define SPLIT_MIN_BYTES (UINT64_C(4) * BLOCK_SIZE)
+/* The same while neither rate nor round trip are known. */
+#define SPLIT_BLIND_BYTES (UINT64_C(1) << 20)
+/* A bulk lease beside others is at least this and at least PIECE_COSTS set-ups long. */
+#define PIECE_MIN_BYTES (UINT64_C(4) << 20)
+#define PIECE_COSTS	32
+/* What a request costs until it was measured. */
+#define COST_UNKNOWN_US UINT64_C(5000)
+/* A demand that needs its own request keeps read-ahead of others off the link for so many bytes. */
+#define URGENT_BYTES (UINT64_C(1) << 20)
+
+struct timer {
+	RB_ENTRY(timer) entry;
+	uint64_t at_us; /* NEVER: not armed */
+	uint64_t order; /* ties fire in the order they were set */
+	void (*fire)(struct sched *s, struct timer *t, uint64_t now_us);
+};
+RB_HEAD(timer_tree, timer);
+void timer_init(struct timer *t, void (*fire)(struct sched *, struct timer *, uint64_t));
+/* at_us NEVER disarms. */
+void timer_set(struct sched *s, struct timer *t, uint64_t at_us);
+
+/* Bytes a second over windows of some length; 0 until the first has passed. */
+struct meter {
+	uint64_t since_us;
+	uint64_t bytes;
+	uint64_t rate_bps;
+};
+void meter_restart(struct meter *m, uint64_t now_us);
+void meter_add(struct meter *m, uint64_t bytes, uint64_t window_us, uint64_t now_us);
+/* The rate now: falls when nothing comes any more. */
+uint64_t meter_rate(const struct meter *m, uint64_t window_us, uint64_t now_us);
+
+TAILQ_HEAD(lease_list, lease_priv);
+TAILQ_HEAD(want_list, sched_want);
+TAILQ_HEAD(task_list, sched_task);
+TAILQ_HEAD(origin_list, sched_origin);
+
+struct lease_priv {
+	struct lease pub;
+	enum lease_state state;
+	struct sched_origin *origin;
+	TAILQ_ENTRY(lease_priv) task_entry; /* task->leases by offset; not for hedges and probes */
+	TAILQ_ENTRY(lease_priv) origin_entry; /* origin->leases while RUNNING */
+	TAILQ_ENTRY(lease_priv) sched_entry;  /* sched->running while it has a slot */
+	bool listed;			      /* in task->leases: covers [off, end) */
+	bool slot;			      /* counts against the budgets */
+	bool cancelled;			      /* ops.cancel() was called */
+	bool stalled; /* … because it was too slow: the end counts as VERDICT_STALL */
+	bool cut;     /* ends before what was asked: its connection will be closed */
+	bool held;
+	bool whole;    /* the body from 0 of a source without ranges */
+	bool yielding; /* was cut short to give its slot to a higher class */
+	bool connected;
+	bool answered;
+	enum prio started; /* class it was started for */
+	uint64_t pos;
+	uint64_t asked_end;  /* what the request says */
+	uint64_t urgent_end; /* started for a demand: until here it may push others' read-ahead
+				aside */
+	uint64_t start_us, connected_us;
+	uint64_t bytes_us;	  /* when the last byte came (or it started, or was released) */
+	uint64_t look_us;	  /* when its demands were last looked at */
+	struct lease_priv *rival; /* the hedge and what it is a hedge of */
+	bool hedge;
+	struct meter meter;
+	struct timer timer;
+};
+
+struct sched_want {
+	TAILQ_ENTRY(sched_want) entry;
+	struct sched_task *task;
+	struct range range;
+	enum prio prio;
+	bool pending; /* may have a gap that no lease covers; else it waits for leases */
+	void *user;
+	uint64_t added_us;
+	uint64_t mark_us;    /* since when near_bytes count */
+	uint64_t near_bytes; /* that came nearer to it */
+	struct timer timer;  /* deadline */
+};
+
+struct source {
+	struct sched_origin *origin;
+	enum verdict refused; /* VERDICT_PART: not refused */
+	bool no_ranges;
+	bool ranges;		/* has answered with a part */
+	bool reresolved;	/* asked again once already */
+	unsigned int fails;	/* in a row */
+	uint64_t until_us;	/* backs off until then */
+	uint64_t slow_until_us; /* others first until then */
+};
+
+enum connect_state {
+	CONNECT_IDLE,	 /* nothing runs */
+	CONNECT_MEASURE, /* waits for a flat rate */
+	CONNECT_SETTLE,	 /* a trial has begun, its connections are being made */
+	CONNECT_TRIAL,	 /* … and are measured */
+	CONNECT_WAIT,	 /* the last trial was refused, or there was no reason for one */
+	CONNECT_STATE_COUNT
+};
+
+struct connect {
+	enum connect_state state;
+	unsigned int target;	  /* accepted */
+	unsigned int trial;	  /* tried instead, 0 none */
+	unsigned int refusals;	  /* in a row */
+	bool disturbed;		  /* the window says nothing: held, or there was no work */
+	uint64_t since_us, bytes; /* the window */
+	uint64_t half_bps;	  /* rate of the half window before, 0 none */
+	uint64_t base_bps;	  /* goodput accepted */
+	uint64_t wait_until_us;
+	struct timer timer;
+};
+
+struct sched_task {
+	TAILQ_ENTRY(sched_task) all_entry;
+	TAILQ_ENTRY(sched_task) kicked_entry;
+	TAILQ_ENTRY(sched_task) queue_entry;
+	TAILQ_ENTRY(sched_task) probe_entry;
+	struct sched *sched;
+	void *user;
+	uint64_t size;
+	bool closed, kicked, probe_wanted;
+	unsigned int tried; /* classes without work since the last kick, as bits */
+	struct sched_origin *queued_at, *probe_at; /* NULL: in no queue */
+	enum prio queued_prio, probe_prio;
+	struct lease_priv *probe; /* the running one */
+	uint64_t probe_asked_us;
+	struct want_list pending[PRIO_COUNT], covered[PRIO_COUNT];
+	unsigned int want_count[PRIO_COUNT];
+	struct lease_list leases;
+	unsigned int lease_count; /* all that are not freed yet */
+	unsigned int running;	  /* with a slot, without probes */
+	uint64_t whole_high;	  /* how far a source without ranges came at best */
+	unsigned int soft_stalls; /* in a row: patience doubles */
+	struct timer timer;	  /* a source's back-off ends */
+	struct meter meter;
+	struct connect connect;
+	enum verdict last;
+	unsigned int source_count;
+	struct source source[];
+};
+
+#define TTFB_SAMPLES 32
+enum hold_kind { HOLD_WINDOW, HOLD_BULK, HOLD_COUNT };
+struct hold {
+	bool on;
+	uint64_t since_us; /* on since */
+	uint64_t sum_us;   /* on in all since the last free slice */
+	uint64_t free_until_us;
+};
+
+struct sched_origin {
+	TAILQ_ENTRY(sched_origin) all_entry;
+	RB_ENTRY(sched_origin) key_entry;
+	TAILQ_ENTRY(sched_origin) ready_entry;
+	TAILQ_ENTRY(sched_origin) dirty_entry;
+	struct sched *sched;
+	bool ready, dirty;
+	enum prio ready_prio;
+	unsigned int running, budget;
+	struct lease_list leases;
+	struct task_list queue[PRIO_COUNT], probes[PRIO_COUNT];
+	/* ban */
+	uint64_t banned_until_us; /* 0: not; past: one test request may go */
+	unsigned int bans;	  /* in a row */
+	struct lease_priv *test;
+	uint64_t budget_us; /* when the budget last changed */
+	struct timer ban_timer;
+	/* measured */
+	uint64_t rtt_us, setup_us; /* TCP handshake; start to connection on a new one */
+	uint32_t ttfb[TTFB_SAMPLES];
+	unsigned int ttfb_count;
+	uint64_t ttfb_us, ttfb_p95_us;
+	struct meter meter;
+	uint64_t lease_bps; /* what one connection brings */
+	uint64_t bytes_us;  /* when the last byte of any came */
+	unsigned int warm;  /* idle connections that were used */
+	uint64_t warm_us;   /* when the last became idle */
+	struct hold hold[HOLD_COUNT];
+	struct timer hold_timer;
+	char key[];
+};
+RB_HEAD(origin_tree, sched_origin);
+
+struct sched {
+	struct sched_config cfg;
+	struct sched_ops ops;
+	void *ctx;
+	uint64_t random;
+	struct timer_tree timers;
+	uint64_t timer_order;
+	struct origin_list origins, dirty, ready[PRIO_COUNT];
+	struct origin_tree by_key;
+	struct task_list tasks, kicked;
+	struct lease_list running;
+	unsigned int running_count;
+	uint64_t hedge_credit; /* twentieths of a hedge */
+	struct sched_stats stats;
+};
+
+/* ---- sched.c ---- */
+void task_kick(struct sched_task *t);
+void want_drop(struct sched_want *w);
+void want_set_pending(struct sched_want *w, bool pending);
+/* Wants that overlap r are looked at again. */
+void task_recheck(struct sched_task *t, struct range r);
+void task_fail(struct sched_task *t, enum verdict why);
+void task_free_if_done(struct sched_task *t);
+void task_arm(struct sched_task *t, uint64_t at_us);
+/* What a task's transfers take together; windows follow the round trip. */
+uint64_t task_rate(const struct sched_task *t, uint64_t now_us);
+
+/* ---- sched_queue.c ---- */
+void task_enqueue(struct sched_task *t, uint64_t now_us);
+void task_dequeue(struct sched_task *t);
+void probe_dequeue(struct sched_task *t);
+void origin_ready(struct sched_origin *o);
+void sched_dispatch(struct sched *s, uint64_t now_us);
+bool slot_free(const struct sched_origin *o);
+
+/* ---- sched_gap.c ---- */
+/* First part of within that is missing and covered by no lease of t; blocks. 0 or -ENOENT. */
+int gap_next(struct sched_task *t, struct range within, struct range *ret);
+/* First missing part of w, covered or not. 0 or -ENOENT. */
+int gap_missing(struct sched_task *t, const struct sched_want *w, struct range *ret);
+/* g grown at its end over what wants of class p and higher ask contiguously, at most to limit. */
+struct range gap_extend(struct sched_task *t, struct range g, enum prio p, uint64_t limit);
+/* Bytes still to come for classes 0..p: gaps and rests of leases; counting stops at limit. */
+uint64_t gap_work(struct sched_task *t, enum prio p, uint64_t limit);
+/* How much of gap one more bulk lease of t takes. */
+struct range gap_piece(struct sched_task *t, const struct sched_origin *o, struct range gap,
+		       enum prio p, uint64_t now_us);
+
+/* ---- sched_lease.c ---- */
+static inline struct lease_priv *lease_priv(struct lease *l)
+{
+	return l->priv;
+}
+static inline uint64_t lease_end(const struct lease_priv *l)
+{
+	return atomic_load_explicit(&l->pub.end, memory_order_relaxed);
+}
+static inline uint64_t lease_rest(const struct lease_priv *l)
+{
+	uint64_t end = lease_end(l);
+
+	return end > l->pos ? end - l->pos : 0;
+}
+/* One request of t's source index for r. NULL: no memory. */
+struct lease_priv *lease_start(struct sched_task *t, unsigned int index, struct range r,
+			       enum prio p, bool probe, uint64_t now_us);
+struct lease_priv *lease_start_hedge(struct lease_priv *of, unsigned int index, struct range r,
+				     uint64_t now_us);
+/* l ends at at (block boundary beyond pos); the rest is nobody's again. */
+void lease_cut(struct lease_priv *l, uint64_t at);
+void lease_cancel(struct lease_priv *l);
+void lease_list_add(struct lease_priv *l);
+void lease_unlist(struct lease_priv *l);
+void lease_release_slot(struct lease_priv *l);
+void lease_free(struct lease_priv *l);
+/* First block boundary that a cut may have: what is in flight will come anyway. */
+uint64_t lease_cut_min(const struct lease_priv *l, uint64_t now_us);
+uint64_t lease_rate(const struct lease_priv *l, uint64_t now_us);
+/* Time until l has everything up to at; NEVER when nothing can be said. */
+uint64_t lease_eta_us(const struct lease_priv *l, uint64_t at, uint64_t now_us);
+/* Will be over within the time a next request needs: the next one may be asked. */
+bool lease_ending(const struct lease_priv *l, uint64_t now_us);
+/* Running leases of t that count against its number of connections. */
+unsigned int task_busy(const struct sched_task *t, uint64_t now_us);
+/* The highest class that waits for bytes of l still to come. */
+void lease_reprio(struct lease_priv *l);
+/* End l early where nobody wants its rest. */
+void lease_trim(struct lease_priv *l, uint64_t now_us);
+/* Take half of the longest remaining time of t's leases for one more. 0: there is a gap now, or
+ * -EAGAIN. */
+int lease_steal(struct sched_task *t, const struct sched_origin *o, enum prio p, uint64_t now_us);
+void lease_timer(struct sched *s, struct timer *timer, uint64_t now_us);
+void lease_arm(struct lease_priv *l, uint64_t now_us);
+
+/* ---- sched_demand.c ---- */
+/* w's first missing byte lies in a running lease. True: that lease was cut, there is a gap now. */
+bool demand_inside(struct sched_want *w, struct range missing, uint64_t now_us);
+/* A slot of o for class p; true: there is one now. */
+bool slot_take(struct sched_origin *o, enum prio p, uint64_t now_us);
+void demand_deadline(struct sched *s, struct timer *timer, uint64_t now_us);
+void demand_nearer(struct lease_priv *l, uint64_t from, uint64_t to);
+/* What is late or stuck about l; called by its timer. Returns when to look again. */
+uint64_t demand_watch(struct lease_priv *l, uint64_t now_us);
+
+/* ---- sched_connect.c ---- */
+void connect_init(struct sched_task *t);
+unsigned int connect_target(const struct sched_task *t);
+void connect_bytes(struct sched_task *t, uint64_t bytes, uint64_t now_us);
+void connect_disturb(struct sched_task *t);
+void connect_halve(struct sched_task *t, uint64_t now_us);
+void connect_timer(struct sched *s, struct timer *timer, uint64_t now_us);
+
+/* ---- sched_source.c ---- */
+/*
+ * The source to ask now. 0 and its index; -EAGAIN: *ret_at_us tells when one comes out of its
+ * back-off; -EIO: all are refused. avoid: the index of one that shall not be taken, or
+ * source_count.
+ */
+int source_pick(const struct sched_task *t, unsigned int avoid, uint64_t now_us,
+		unsigned int *ret_index, uint64_t *ret_at_us);
+void source_good(struct sched_task *t, unsigned int index);
+void source_bad(struct sched_task *t, unsigned int index, enum verdict v, bool progressed,
+		uint64_t retry_after_us, uint64_t now_us);
+
+/* ---- origin.c ---- */
+struct sched_origin *origin_new(struct sched *s, const char *key);
+void origin_free(struct sched_origin *o);
+/* What one more request costs before its first byte comes. */
+uint64_t origin_cost_us(const struct sched_origin *o, uint64_t now_us);
+uint64_t origin_ttfb_us(const struct sched_origin *o);
+/* The round trip, or what stands for it: unit of the intervals. */
+uint64_t origin_rtt_us(const struct sched_origin *o);
+bool origin_warm(const struct sched_origin *o, uint64_t now_us);
+void origin_ttfb_sample(struct sched_origin *o, uint64_t ttfb_us);
+void origin_connect_sample(struct sched_origin *o, uint64_t connect_us, uint64_t setup_us);
+/* May a request start as far as bans go? */
+bool origin_open(const struct sched_origin *o, uint64_t now_us);
+void origin_ban(struct sched_origin *o, enum verdict v, uint64_t started_us,
+		uint64_t retry_after_us, uint64_t now_us);
+void origin_unban(struct sched_origin *o);
+void origin_good(struct sched_origin *o, uint64_t now_us);
+/* Somebody's class, state or number changed: look at holds and queues again in this tick. */
+void origin_touch(struct sched_origin *o);
+void origin_holds(struct sched_origin *o, uint64_t now_us);
+bool origin_bulk_held(const struct sched_origin *o, uint64_t now_us);
+
+RB_PROTOTYPE(timer_tree, timer, entry, timer_compare)
+RB_PROTOTYPE(origin_tree, sched_origin, key_entry, origin_compare)
+int timer_compare(const struct timer *a, const struct timer *b);
+int origin_compare(const struct sched_origin *a, const struct sched_origin *b);
+
+#endif

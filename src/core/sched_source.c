@@ -1,0 +1,114 @@
+/*
+ * sched_source.c - which mirror a task asks, and what a verdict does to it
+ *
+ * In order of preference, those in trouble behind the others, and a source without ranges last of
+ * all: it costs the whole body.
+ */
+#include "core/sched_internal.h"
+
+/* When the source may be asked; what is over counts as 0, so that order of preference decides. */
+static uint64_t available_at(const struct source *src, uint64_t now_us)
+{
+	uint64_t at = max_u64(src->until_us, src->origin->banned_until_us);
+
+	if (at > now_us)
+		return at;
+	return origin_open(src->origin, now_us) ? 0 : now_us;
+}
+
+static unsigned int demerits(const struct source *src, bool avoid, uint64_t now_us)
+{
+	return (avoid ? 4 : 0) + (src->no_ranges ? 2 : 0) + (src->slow_until_us > now_us ? 1 : 0);
+}
+
+int source_pick(const struct sched_task *t, unsigned int avoid, uint64_t now_us,
+		unsigned int *ret_index, uint64_t *ret_at_us)
+{
+	unsigned int best = t->source_count, best_demerits = 0;
+	uint64_t best_at = NEVER;
+
+	for (unsigned int i = 0; i < t->source_count; i++) {
+		const struct source *src = &t->source[i];
+		unsigned int d = demerits(src, i == avoid, now_us);
+		uint64_t at;
+
+		if (src->refused != VERDICT_PART)
+			continue;
+		at = available_at(src, now_us);
+		if (best < t->source_count &&
+		    (at > best_at || (at == best_at && d >= best_demerits)))
+			continue;
+		best = i;
+		best_at = at;
+		best_demerits = d;
+	}
+	if (best == t->source_count)
+		return -EIO;
+	/* A ban is waited for in the queue of the origin, whose timer wakes all at once. */
+	if (t->source[best].until_us > now_us) {
+		*ret_at_us = t->source[best].until_us;
+		return -EAGAIN;
+	}
+	*ret_index = best;
+	return 0;
+}
+
+void source_good(struct sched_task *t, unsigned int index)
+{
+	struct source *src = &t->source[index];
+
+	src->fails = 0;
+	src->until_us = 0;
+	src->reresolved = false;
+}
+
+static void back_off(struct sched_task *t, struct source *src, uint64_t retry_after_us,
+		     uint64_t now_us)
+{
+	uint64_t delay;
+
+	src->fails++;
+	delay = retry_delay_us(src->fails, RETRY_SOURCE_FIRST_US, RETRY_SOURCE_MAX_US,
+			       &t->sched->random);
+	src->until_us = now_us + max_u64(delay, min_u64(retry_after_us, RETRY_AFTER_MAX_US));
+	task_arm(t, src->until_us);
+}
+
+void source_bad(struct sched_task *t, unsigned int index, enum verdict v, bool progressed,
+		uint64_t retry_after_us, uint64_t now_us)
+{
+	struct source *src = &t->source[index];
+
+	t->last = v;
+	t->sched->stats.retries++;
+	if (v == VERDICT_STALL || v == VERDICT_BUSY || v == VERDICT_CONNECT)
+		connect_halve(t, now_us);
+	switch (verdict_class(v)) {
+	case VERDICT_CLASS_GOOD:
+		break;
+	case VERDICT_CLASS_VERSION: /* of this source; who wants the new version makes a new task */
+	case VERDICT_CLASS_SOURCE:
+		src->refused = v;
+		break;
+	case VERDICT_CLASS_RERESOLVE:
+		if (src->reresolved)
+			src->refused = v;
+		src->reresolved = true;
+		break;
+	case VERDICT_CLASS_ORIGIN: /* the ban is the back-off */
+		break;
+	case VERDICT_CLASS_RETRY:
+		/* What broke after it had brought something is asked again at once. */
+		if (progressed && retry_after_us == 0)
+			src->fails = 0;
+		else
+			back_off(t, src, retry_after_us, now_us);
+		break;
+	case VERDICT_CLASS_OURS:
+		if (v == VERDICT_OFFLINE)
+			src->refused = v;
+		else
+			back_off(t, src, USEC_PER_SEC, now_us);
+		break;
+	}
+}

@@ -7,7 +7,7 @@
 #   ok/fails NAME COMMAND…     passes when the command succeeds / fails
 #   is NAME GOT WANT           equal strings; at_most, at_least, less: numbers
 #   skip NAME WHY, skip_all WHY, diag TEXT, wait_for SECONDS COMMAND…
-#   origin_start [OPTION|RULE]…, ctl LINE…, requests [PATH], sent [PATH], logged JQ-FILTER, origin_stop
+#   origin_start [OPTION|RULE]…, ctl LINE…, requests PATH, sent PATH, logged JQ-CONDITION, origin_stop
 #   mnt [OPTION]…, unmnt, remnt, crash: the manifest $T/list on $M; content FILE PATH [VERSION [OFF [LEN]]]
 set -u
 
@@ -22,7 +22,7 @@ T=$E2E_DIR
 M=$T/mnt
 E2E_SRC=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
 BUILD=$(cd "${RGETFS_BUILD:-.}" && pwd) || exit 99
-RGETFS=$BUILD/rgetfs
+RGETFS=${RGETFS:-$BUILD/rgetfs}
 FORMULA=$BUILD/tests/origin/formula
 export LC_ALL=C.UTF-8 HOME=$T XDG_CACHE_HOME=$T/xdg-cache XDG_STATE_HOME=$T/state XDG_RUNTIME_DIR=$T/run NO_COLOR=1
 unset http_proxy https_proxy all_proxy no_proxy
@@ -218,18 +218,18 @@ ctl() { # LINE…: rules and orders
 stat_of() { # NAME [PATH]
 	curl -sS "http://127.0.0.1:${PORT[$O]}/_stats${2:+?$2}" | jq ".$1"
 }
-requests() { stat_of requests "${1:-}"; }
-sent() { stat_of bytes "${1:-}"; }
-active() { stat_of active "${1:-}"; }
-aborted() { stat_of aborted "${1:-}"; }
+requests() { stat_of requests "$1"; }
+sent() { stat_of bytes "$1"; }
+all_requests() { stat_of requests; }
+all_sent() { stat_of bytes; }
 connections() { stat_of connections; }
 
 quiet() { # until no request is being answered for a moment
 	local before
 	for _ in $(seq 100); do
-		before=$(requests)
+		before=$(all_requests)
 		sleep 0.3
-		[ "$(active)" = 0 ] && [ "$(requests)" = "$before" ] && return 0
+		[ "$(stat_of active)" = 0 ] && [ "$(all_requests)" = "$before" ] && return 0
 	done
 	return 1
 }
@@ -314,6 +314,16 @@ crash() { # kill -9 the daemon, free the mountpoint
 	kill -9 "$pid"
 	wait_for 5 eval "! kill -0 $pid" || bail "the daemon survives SIGKILL"
 	wait_for 5 eval '! mounted' || fusermount3 -u "$M" 2>/dev/null || umount -l "$M"
+}
+right_or_error() { # FILE PATH SIZE [VERSION]: all of it and right, or a right beginning and an error
+	local s
+	cat "$1" >"$T/copy" 2>"$T/copy.err"
+	s=$?
+	content "$T/copy" "$2" "${4-0}" || return 1
+	[ "$s" -ne 0 ] || [ "$(stat -c %s "$T/copy")" = "$3" ]
+}
+sum_of() { # PATH SIZE [VERSION]: what a manifest says of it
+	printf 'checksum=sha-256=%s' "$("$FORMULA" cat 1 "$1" "${3-0}" 0 "$2" | sha256sum | cut -d' ' -f1)"
 }
 xattr() { getfattr --only-values -n "user.rgetfs.$1" "$2" 2>/dev/null; }
 durable() { xattr durable "$1"; }

@@ -16,9 +16,9 @@ ok 'the last byte' piece "$M/a" /a 3000000 1
 is 'nothing behind the end' "$(pread "$M/a" 3000001 10 | wc -c)" 0
 quiet
 at_most 'bytes sent for a file of 3000001' "$(sent /a)" 3065537
-n=$(requests)
+n=$(all_requests)
 ok 'again' content "$M/a" /a
-is 'without a request' "$(requests)" "$n"
+is 'without a request' "$(all_requests)" "$n"
 is 'read-only' "$( (echo x >"$M/a") 2>&1 | grep -o 'Read-only file system')" 'Read-only file system'
 ok 'unmount' unmnt
 fails 'it is gone' mounted

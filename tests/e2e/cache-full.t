@@ -1,0 +1,25 @@
+#!/usr/bin/env bash
+# The cache's disk is full: reads go on uncached, right, and status says why.
+. "$(dirname "$0")/lib.sh"
+[ "$(id -u)" -eq 0 ] || skip_all 'needs root: a small file system to fill'
+
+size=12000000
+origin_start "/* size=$size"
+list /a /b
+mkdir -p "$T/small"
+mount -t tmpfs -o size=8M,mode=0700 none "$T/small" || bail 'no tmpfs'
+must_mnt --cache-dir="$T/small/cache" --min-free=1M --retry-time=20s
+ok 'a: all bytes' content "$M/a" /a
+ok 'b: all bytes' content "$M/b" /b
+ok 'a: again' content "$M/a" /a
+at_least 'min-free is kept, bytes' "$(df --output=avail --block-size=1 "$T/small" | tail -n 1)" 900000
+# Somebody else fills the rest of it.
+dd if=/dev/zero of="$T/small/other" bs=64K status=none 2>/dev/null
+ok 'with not a byte left: b' content "$M/b" /b
+ok 'ls' ls "$M"
+rm "$T/small/other"
+unmnt
+must_mnt --cache-dir="$T/small/cache" --min-free=1M --retry-time=20s
+ok 'after a remount' content "$M/a" /a
+unmnt
+done_testing

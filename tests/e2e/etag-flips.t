@@ -1,0 +1,29 @@
+#!/usr/bin/env bash
+# Equal bytes under an ETag that differs from node to node, or only in W/: nothing good is thrown away.
+. "$(dirname "$0")/lib.sh"
+
+size=4000000
+origin_start "/flip size=$size fault=etag:b@every=2" "/weak size=$size fault=etag:W/@every=2" "/always-weak size=$size etag=weak" \
+	"/pinned size=$size last-modified=none fault=etag:b@every=2 fault=etag:c@every=3" \
+	"/ignored size=$size if-range=200" "/none size=$size etag=none last-modified=none"
+list /flip /weak /always-weak /pinned "size=$size" "$(sum_of /pinned $size)" /ignored /none
+must_mnt --retry-time=10s --connections=4
+for f in flip weak always-weak pinned ignored none; do
+	ok "$f: a piece" piece "$M/$f" "/$f" 3000000 70000
+	ok "$f: all" content "$M/$f" "/$f"
+done
+quiet
+for f in flip weak always-weak pinned none; do
+	at_most "$f: bytes sent" "$(sent "/$f")" $((size + size / 8))
+done
+for f in flip weak always-weak pinned; do
+	settled "$f"
+	is "$f: complete" "$(of_file "$f" state)" complete
+done
+n=$(all_requests)
+remnt --revalidate=never
+for f in flip weak always-weak pinned; do
+	ok "$f: after a remount" content "$M/$f" "/$f"
+done
+is 'no request after the remount' "$(all_requests)" "$n"
+done_testing

@@ -1,0 +1,25 @@
+#!/usr/bin/env bash
+# Mappings shared and private from four threads, strides, one descriptor for four threads, sendfile, splice, and programs that are
+# executed from the mount.
+. "$(dirname "$0")/lib.sh"
+. "$(dirname "$0")/programs.sh"
+
+local_files
+"$FORMULA" cat 1 /data 0 0 24000001 >"$T/local/data"
+printf '#!/bin/sh\necho "script $1"\n' >"$T/local/script"
+cp "$FORMULA" "$T/local/binary"
+sync -f "$T/local"
+origin_start "/f/* dir=$T/local"
+printf '%s\n' "$U/f/data" " size=24000001" "$U/f/script" ' mode=0555' "$U/f/binary" ' mode=0555' >"$T/list"
+must_mnt
+chmod +x "$T/local/script" "$T/local/binary"
+export A=$BUILD/tests/e2e/access
+program 'a script' './script x' script
+program 'a binary' './binary cat 1 /y 0 0 10' binary
+program 'mapping, strides of 512 KiB, four threads' '"$A" map data 512K 4' data
+program 'private mapping' '"$A" map-private data 300K 4' data
+program 'one descriptor, four threads' '"$A" pread data 200000 4' data
+program 'mapping of every page' '"$A" map data 4096 4' data
+program 'sendfile' '"$A" sendfile data "$HOME/out" && cmp data "$HOME/out"' data
+program 'splice' '"$A" splice data "$HOME/out" && cmp data "$HOME/out"' data
+done_testing

@@ -1,0 +1,66 @@
+# shellcheck shell=bash disable=SC2034
+# programs.sh - run people's programs on a mount and on a local copy, and compare. Source it after lib.sh.
+#
+#   local_files [SIZE]    $T/local, where fixtures are made: a file system without read-ahead, where root can make one
+#   show_files            start the origin on them, all of them in $T/list
+#   program NAME COMMAND FILE…   COMMAND (bash) in both directories gives the same output and status; FILEs are what
+#                                it reads: what the server sends is at most twice the blocks it touched, if that is
+#                                below 8 MiB; and done again it makes no request
+
+local_files() { # SIZE of the file system
+	local loop
+	exact=
+	mkdir -p "$T/local"
+	[ "$(id -u)" -eq 0 ] || return 0
+	truncate -s "${1:-300M}" "$T/image"
+	mkfs.ext4 -q -F -m 0 "$T/image" || bail 'no mkfs.ext4'
+	loop=$(losetup -f --show "$T/image") || bail 'no loop device'
+	echo 0 >"/sys/block/${loop#/dev/}/queue/read_ahead_kb"
+	mount -o noatime "$loop" "$T/local" || bail 'no mount of a loop device'
+	rmdir "$T/local/lost+found"
+	exact=yes
+}
+
+show_files() { # [OPTION of mount]…
+	local f
+	sync -f "$T/local"
+	origin_start "/f/* dir=$T/local"
+	(cd "$T/local" && find . -type f -printf '%P\n') | while IFS= read -r f; do
+		printf '%s/f/%s\n out=%s\n size=%s\n' "$U" "$f" "$f" "$(stat -c %s "$T/local/$f")"
+	done >"$T/list"
+	must_mnt "$@"
+}
+
+run_in() { # DIRECTORY COMMAND: its output and status
+	(cd "$1" && bash -c "$2") 2>&1
+	printf 'status %d\n' $?
+}
+
+program() { # NAME COMMAND FILE…
+	local name=$1 command=$2 blocks n before
+	shift 2
+	(cd "$T/local" && "$BUILD/tests/e2e/access" forget "$@") >/dev/null
+	run_in "$T/local" "$command" >"$T/want"
+	blocks=$(cd "$T/local" && "$BUILD/tests/e2e/access" blocks "$@")
+	before=$(all_sent)
+	n=$(all_requests)
+	run_in "$M" "$command" >"$T/got"
+	ok "$name: as on a local copy" cmp "$T/got" "$T/want"
+	quiet
+	before=$(($(all_sent) - before))
+	n=$(($(all_requests) - n))
+	if [ -z "$exact" ]; then
+		skip "$name: bytes over blocks touched" 'needs root: a loop device without read-ahead'
+	elif [ "$blocks" -lt 128 ]; then
+		at_most "$name: bytes sent ($n requests) for $blocks blocks" "$before" $((blocks * 65536 * 2))
+	else
+		diag "$name: $before bytes sent ($n requests) for $blocks blocks"
+	fi
+	drop_page_cache_of "$@"
+	n=$(all_requests)
+	run_in "$M" "$command" >"$T/got"
+	ok "$name: the same again" cmp "$T/got" "$T/want"
+	is "$name: again without a request" "$(all_requests)" "$n"
+}
+
+drop_page_cache_of() { (cd "$M" && "$BUILD/tests/e2e/access" forget "$@") >/dev/null 2>&1; }

@@ -8,6 +8,8 @@
  */
 #include "fs/fsops_int.h"
 
+#include <bsd/sys/tree.h>
+
 #include "base/clock.h"
 
 #define TOTALS_EVERY_US (5 * USEC_PER_SEC)
@@ -15,8 +17,26 @@
 
 struct note {
 	STAILQ_ENTRY(note) link;
+	struct tree_stale stale;
+};
+
+/*
+ * An object whose version changed while we are mounted. The engine counts versions in the object,
+ * which it drops when nobody uses it; held here, its count never starts over and two versions never
+ * get the same number.
+ */
+struct pin {
+	RB_ENTRY(pin) link;
 	struct object *object;
 };
+RB_HEAD(pin_tree, pin);
+
+static int pin_cmp(const struct pin *a, const struct pin *b)
+{
+	return a->object < b->object ? -1 : a->object > b->object;
+}
+RB_PROTOTYPE(pin_tree, pin, link, pin_cmp)
+RB_GENERATE(pin_tree, pin, link, pin_cmp)
 
 struct notifier {
 	struct fs *fs;
@@ -27,25 +47,11 @@ struct notifier {
 	struct cnd wake;
 	STAILQ_HEAD(, note) queue;
 	size_t length;
+	struct pin_tree pins;
 	bool stopping;
 	bool want_totals;
 	uint64_t totals_at_us; /* when they were counted */
 };
-
-static void tell_changed(struct fs *fs, struct object *o)
-{
-	struct tree_name n = {0};
-	struct object_info info;
-	struct node_facts facts;
-	struct tree_stale stale;
-
-	object_info(o, &info);
-	n.manifest = object_manifest(o, &n.index);
-	if (!fs_facts(&info, &n, &facts))
-		return;
-	if (tree_changed(fs->tree, n.manifest, n.index, &facts, &stale) == 0)
-		fuse_lowlevel_notify_inval_entry(fs->session, stale.parent, stale.name, stale.len);
-}
 
 static void count_file(struct fs *fs, struct manifest *m, uint32_t index, struct fs_totals *t)
 {
@@ -99,8 +105,8 @@ static void *notifier_run(void *arg)
 			STAILQ_REMOVE_HEAD(&n->queue, link);
 			n->length--;
 			mtx_unlock(&n->lock);
-			tell_changed(n->fs, note->object);
-			object_put(note->object);
+			fuse_lowlevel_notify_inval_entry(n->fs->session, note->stale.parent,
+							 note->stale.name, note->stale.len);
 			free(note);
 			mtx_lock(&n->lock);
 		} else if (n->want_totals) {
@@ -128,6 +134,7 @@ int notifier_new(struct fs *fs, struct notifier **ret)
 	mtx_init(&n->lock, RANK_QUEUE, "notifier");
 	cnd_init(&n->wake);
 	STAILQ_INIT(&n->queue);
+	RB_INIT(&n->pins);
 	count_totals(fs);
 	n->totals_at_us = clock_now_us();
 	r = pthread_create(&n->thread, NULL, notifier_run, n);
@@ -154,27 +161,49 @@ void notifier_stop(struct notifier *n)
 void notifier_free(struct notifier *n)
 {
 	struct note *note;
+	struct pin *pin;
 
 	if (!n)
 		return;
 	while ((note = STAILQ_FIRST(&n->queue))) {
 		STAILQ_REMOVE_HEAD(&n->queue, link);
-		object_put(note->object);
 		free(note);
+	}
+	while ((pin = RB_ROOT(&n->pins))) {
+		RB_REMOVE(pin_tree, &n->pins, pin);
+		object_put(pin->object);
+		free(pin);
 	}
 	cnd_done(&n->wake);
 	mtx_done(&n->lock);
 	free(n);
 }
 
-void notifier_changed(struct notifier *n, struct object *o)
+static void pin_object(struct notifier *n, struct object *o)
 {
-	struct note *note = calloc(1, sizeof(*note));
+	struct pin *pin = calloc(1, sizeof(*pin));
+	bool taken;
+
+	if (!pin)
+		return;
+	pin->object = object_get(o);
+	mtx_lock(&n->lock);
+	taken = RB_INSERT(pin_tree, &n->pins, pin) == NULL;
+	mtx_unlock(&n->lock);
+	if (!taken) {
+		object_put(o);
+		free(pin);
+	}
+}
+
+static void post(struct notifier *n, const struct tree_stale *stale)
+{
+	struct note *note = malloc(sizeof(*note));
 	bool taken = false;
 
 	if (!note)
 		return;
-	note->object = object_get(o);
+	note->stale = *stale;
 	mtx_lock(&n->lock);
 	if (!n->stopping && n->length < QUEUE_MAX) {
 		STAILQ_INSERT_TAIL(&n->queue, note, link);
@@ -183,10 +212,30 @@ void notifier_changed(struct notifier *n, struct object *o)
 		cnd_signal(&n->wake);
 	}
 	mtx_unlock(&n->lock);
-	if (!taken) {
-		object_put(note->object);
+	if (!taken)
 		free(note);
-	}
+}
+
+void notifier_changed(struct notifier *n, struct object *o)
+{
+	struct object_info info;
+	struct node_facts facts;
+	struct tree_stale stale;
+	struct manifest *m;
+	uint32_t index;
+
+	object_info(o, &info);
+	if (info.generation > 1)
+		pin_object(n, o);
+	m = object_manifest(o, &index);
+	facts = (struct node_facts){
+		.generation = info.generation,
+		.size = info.size,
+		.mode = info.length_unknown ? NODE_DIRECT : NODE_CACHED,
+	};
+	/* The node is superseded at once; the kernel hears of it when it can. */
+	if (tree_changed(n->fs->tree, m, index, &facts, &stale) == 0)
+		post(n, &stale);
 }
 
 void notifier_want_totals(struct notifier *n)

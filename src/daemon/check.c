@@ -1,0 +1,64 @@
+/*
+ * check.c - what must hold before anything is mounted, each refusal with what to do
+ */
+#include "daemon/check.h"
+
+#include <sys/stat.h>
+
+#define FUSE_CONF "/etc/fuse.conf"
+
+int check_mountpoint(const char *path, char **ret_real, char error[MANIFEST_ERROR_MAX])
+{
+	struct stat st;
+	char *real;
+	int r;
+
+	real = stat(path, &st) < 0 ? NULL : realpath(path, NULL);
+	if (!real) {
+		r = -errno;
+		if (r == -ENOTCONN)
+			snprintf(
+				error, MANIFEST_ERROR_MAX,
+				"%s: a mount whose daemon is dead lies there (fusermount3 -u %s frees it)",
+				path, path);
+		else
+			snprintf(error, MANIFEST_ERROR_MAX, "%s: %s%s", path, strerror(-r),
+				 r == -ENOENT ? " (mkdir it first)" : "");
+		return r;
+	}
+	if (!S_ISDIR(st.st_mode)) {
+		snprintf(error, MANIFEST_ERROR_MAX, "%s: not a directory", path);
+		free(real);
+		return -ENOTDIR;
+	}
+	*ret_real = real;
+	return 0;
+}
+
+static bool fuse_conf_allows(void)
+{
+	FILE *f = fopen(FUSE_CONF, "re");
+	char line[256];
+	bool allows = false;
+
+	while (f && fgets(line, sizeof(line), f)) {
+		char *word = line + strspn(line, " \t");
+
+		word[strcspn(word, " \t\n#")] = '\0';
+		if (strcmp(word, "user_allow_other") == 0)
+			allows = true;
+	}
+	if (f)
+		fclose(f);
+	return allows;
+}
+
+int check_allow_other(bool allow_other, char error[MANIFEST_ERROR_MAX])
+{
+	if (!allow_other || geteuid() == 0 || fuse_conf_allows())
+		return 0;
+	snprintf(error, MANIFEST_ERROR_MAX,
+		 "--allow-other: " FUSE_CONF
+		 " forbids it to ordinary users (root can add the line user_allow_other there)");
+	return -EPERM;
+}

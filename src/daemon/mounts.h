@@ -1,0 +1,33 @@
+/*
+ * mounts.h - which mounts of rgetfs there are, without touching them
+ *
+ * From /proc alone: a mount whose daemon hangs or is dead must not hang who looks for it.
+ */
+#ifndef DAEMON_MOUNTS_H
+#define DAEMON_MOUNTS_H
+
+#include "base/base.h"
+
+struct mount_entry {
+	char *point;  /* malloc'ed, absolute */
+	char *source; /* the manifest, as shown */
+	unsigned int major, minor;
+};
+void mount_entry_done(struct mount_entry *m);
+
+/* The (topmost) mount of rgetfs at point, an absolute resolved path. 0, -ENOENT or -errno. */
+int mounts_at(const char *point, struct mount_entry *ret);
+/* The mount of rgetfs that path (absolute, resolved) lies in. 0, -ENOENT or -errno. */
+int mounts_of(const char *path, struct mount_entry *ret);
+
+/* path made absolute and resolved but for its last component, which may be a dead mount. malloc'ed.
+ */
+int mounts_resolve(const char *path, char **ret);
+
+/*
+ * "cat (1234), bash (99)": processes with open files, a working directory, a program or a mapping
+ * in the mount at point; as many as may be looked at and fit. Returns how many.
+ */
+unsigned int mounts_holders(const char *point, char *buf, size_t size);
+
+#endif

@@ -1,9 +1,10 @@
 /*
  * store.h - one manifest's cache directory: lock, database, backing files, durability
  *
- * Layout of the directory and the crash argument: doc/format.md. One process owns it. A thread of the
- * store's own is the only user of SQLite; checkpoints run on another one, which syncs files in parallel and
- * hands the rows to the first. Any thread may call what is here unless it says otherwise.
+ * Layout of the directory and the crash argument: doc/format.md. One process owns it. A thread of
+ * the store's own is the only user of SQLite; checkpoints run on another one, which syncs files in
+ * parallel and hands the rows to the first. Any thread may call what is here unless it says
+ * otherwise.
  *
  *   record   what is remembered of an object across mounts: size, mtime, validator, cached bytes
  *   version  an object's content under one validator (version.h): extents, backing file, waiters
@@ -26,69 +27,75 @@ struct object_key {
 struct store;
 
 struct store_config {
-	const char *dir;             /* the manifest's own directory; made if absent (0700) */
-	const char *description;     /* manifest and mountpoint, for the lock file and cache list */
-	uint64_t cache_size;         /* bytes, UINT64_MAX unlimited */
-	uint64_t min_free;           /* bytes */
-	uint64_t checkpoint_us;      /* longest time before new bytes become durable */
-	uint64_t checkpoint_bytes;   /* … and most bytes (64 MiB) */
+	const char *dir;	   /* the manifest's own directory; made if absent (0700) */
+	const char *description;   /* manifest and mountpoint, for the lock file and cache list */
+	uint64_t cache_size;	   /* bytes, UINT64_MAX unlimited */
+	uint64_t min_free;	   /* bytes */
+	uint64_t checkpoint_us;	   /* longest time before new bytes become durable */
+	uint64_t checkpoint_bytes; /* … and most bytes (64 MiB) */
 	/*
-	 * Called on a store thread with no lock held: bytes of v became gaps (evicted, wrong checksum, failed
-	 * sync) so that the engine can want them again.
+	 * Called on a store thread with no lock held: bytes of v became gaps (evicted, wrong
+	 * checksum, failed sync) so that the engine can want them again.
 	 */
 	void (*lost)(void *ctx, struct version *v);
 	void *ctx;
 };
 
 /*
- * 0; -EBUSY: another process owns it (*owner says "PID on HOST, MOUNTPOINT"); -EPERM: the directory is
- * another's or writable by others; -errno. A damaged, foreign or newer database is moved aside and said.
- * Starts threads: after the last fork.
+ * 0; -EBUSY: another process owns it (*owner says "PID on HOST, MOUNTPOINT"); -EPERM: the directory
+ * is another's or writable by others; -errno. A damaged, foreign or newer database is moved aside
+ * and said. Starts threads: after the last fork.
  */
 #define STORE_OWNER_MAX 512
 int store_open(const struct store_config *cfg, struct store **ret, char owner[STORE_OWNER_MAX]);
-/* A last checkpoint, threads ended, lock released. Versions must be put. 0 or the checkpoint's -errno. */
+/* A last checkpoint, threads ended, lock released. Versions must be put. 0 or the checkpoint's
+ * -errno. */
 int store_close(struct store *s);
 
 /* ---- records, in memory, loaded at open: never blocks on the disk ---- */
 struct store_record {
-	uint64_t size;               /* SIZE_UNKNOWN */
-	int64_t mtime;               /* VALIDATOR_NO_TIME */
+	uint64_t size; /* SIZE_UNKNOWN */
+	int64_t mtime; /* VALIDATOR_NO_TIME */
 	struct validator validator;
-	int64_t asked_s;             /* wall clock of the last answer about the version, 0 never */
+	int64_t asked_s; /* wall clock of the last answer about the version, 0 never */
 	uint64_t bytes_cached;
-	uint64_t version_id;         /* 0: none */
+	uint64_t version_id; /* 0: none */
 	bool complete;
 };
 /* 0 or -ENOENT. */
 int store_lookup(struct store *s, const struct object_key *key, struct store_record *ret);
-/* Remember size, mtime, validator and asked_s (its other fields are not read); durable by the next checkpoint. */
+/* Remember size, mtime, validator and asked_s (its other fields are not read); durable by the next
+ * checkpoint. */
 int store_remember(struct store *s, const struct object_key *key, const struct store_record *rec);
 
 /* ---- versions ---- */
 /*
- * The object's version under validator, loading its extents in the background (readers park meanwhile):
- * the recorded one where that is the same version, else a new one with a new backing file (and the old
- * one's bytes are forgotten once nobody holds it). size may be SIZE_UNKNOWN. Counted: version_put().
- * 0, -ENOMEM. When the disk refuses, the version is uncached: reads go through memory.
+ * The object's version under validator, loading its extents in the background (readers park
+ * meanwhile): the recorded one where that is the same version, else a new one with a new backing
+ * file (and the old one's bytes are forgotten once nobody holds it). size may be SIZE_UNKNOWN.
+ * Counted: version_put(). 0, -ENOMEM. When the disk refuses, the version is uncached: reads go
+ * through memory.
  */
-int store_version_open(struct store *s, const struct object_key *key, const struct validator *validator,
-		       uint64_t size, bool new_version, struct version **ret);
+int store_version_open(struct store *s, const struct object_key *key,
+		       const struct validator *validator, uint64_t size, bool new_version,
+		       struct version **ret);
 
 /* ---- durability, space ---- */
-/* Checkpoint now and wait: after 0 everything present when it was called is durable. -errno else. */
+/* Checkpoint now and wait: after 0 everything present when it was called is durable. -errno else.
+ */
 int store_checkpoint(struct store *s);
 /* Forget cached bytes of the version or object (drop); waits until they are durably forgotten. */
 int store_drop(struct store *s, const struct object_key *key);
 /* Check every cached block of key against its checksum, drop wrong ones; *ret_bad counts blocks. */
-int store_verify(struct store *s, const struct object_key *key, uint64_t *ret_blocks, uint64_t *ret_bad);
+int store_verify(struct store *s, const struct object_key *key, uint64_t *ret_blocks,
+		 uint64_t *ret_bad);
 /* May lower classes add bytes without evicting anything (backfill)? need in bytes. */
 bool store_has_room(struct store *s, uint64_t need);
 
 struct store_stats {
 	uint64_t bytes_cached, bytes_durable, bytes_evicted, blocks_bad, checkpoints;
 	uint64_t cache_size, disk_free;
-	int degraded;                /* 0, or the -errno that makes reads go uncached */
+	int degraded; /* 0, or the -errno that makes reads go uncached */
 };
 void store_stats(struct store *s, struct store_stats *ret);
 

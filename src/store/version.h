@@ -1,11 +1,11 @@
 /*
  * version.h - the bytes of one version: read them or wait for them
  *
- * A version has an extent map, a backing file and the list of waiters, all under one lock, so that "is it
- * there?" and "then wake me" are one step (no lost wake-up). Counted; any thread.
+ * A version has an extent map, a backing file and the list of waiters, all under one lock, so that
+ * "is it there?" and "then wake me" are one step (no lost wake-up). Counted; any thread.
  *
- * A read is answered from the backing file, from memory when the cache can't keep it, or with an error,
- * always whole: never short, never a hole's zeros.
+ * A read is answered from the backing file, from memory when the cache can't keep it, or with an
+ * error, always whole: never short, never a hole's zeros.
  */
 #ifndef STORE_VERSION_H
 #define STORE_VERSION_H
@@ -18,9 +18,10 @@
 struct version;
 
 /*
- * One reader's wait, embedded by the caller, who fills in the first part. done() is called exactly once for
- * each version_read() that did not fail, on whatever thread has the bytes, with no lock held: error 0 and
- * data (range_len(range) bytes, valid during the call only), or a negative errno and NULL.
+ * One reader's wait, embedded by the caller, who fills in the first part. done() is called exactly
+ * once for each version_read() that did not fail, on whatever thread has the bytes, with no lock
+ * held: error 0 and data (range_len(range) bytes, valid during the call only), or a negative errno
+ * and NULL.
  */
 struct waiter {
 	struct range range; /* not empty, within the size */
@@ -28,8 +29,11 @@ struct waiter {
 
 	/* version.c's own */
 	TAILQ_ENTRY(waiter) link;
-	void *memory;            /* assembly of bytes that the cache could not keep */
-	uint32_t memory_blocks;  /* which of its blocks are there: bit n for the n-th block it touches */
+	void *memory;		/* assembly of bytes that the cache could not keep */
+	uint32_t memory_blocks; /* which of its blocks are there: bit n for the n-th block it
+				   touches */
+	bool cancelled; /* asked for while it was off the list, about to be answered or parked again
+			 */
 };
 #define WAITER_BLOCKS_MAX 32 /* a read is at most 1 MiB */
 
@@ -37,24 +41,26 @@ struct version *version_get(struct version *v);
 void version_put(struct version *v);
 
 /*
- * 0: done() was called on this thread. -EINPROGRESS: parked; the caller sees to it that the bytes come
- * (posts a want). -EINVAL: past the size. May read the disk (never the network).
+ * 0: done() was called on this thread. -EINPROGRESS: parked; the caller sees to it that the bytes
+ * come (posts a want). -EINVAL: past the size. May read the disk (never the network).
  */
 int version_read(struct version *v, struct waiter *w);
-/* True: w was parked, is off the list and done() will not be called; false: done() was or is being called. */
+/* True: w was parked, is off the list and done() will not be called; false: done() was or is being
+ * called. */
 bool version_cancel(struct version *v, struct waiter *w);
 /* Answer every waiter that overlaps r with error (a negative errno). Returns how many. */
 unsigned int version_fail(struct version *v, struct range r, int error);
 
 /*
- * Received bytes: whole blocks (the last may end at the size), from mirror source. Writes them to the
- * backing file, enters them in the map, answers waiters. Blocks on the disk: the writer threads call it.
- * 0; -ESTALE: the version is closed for writing (dropped, superseded); -ENOSPC, -EIO, …: the cache could
- * not keep them: waiters got them from memory all the same.
+ * Received bytes: whole blocks (the last may end at the size), from mirror source. Writes them to
+ * the backing file, enters them in the map, answers waiters. Blocks on the disk: the writer threads
+ * call it. 0; -ESTALE: the version is closed for writing (dropped, superseded); -ENOSPC, -EIO, …:
+ * the cache could not keep them: waiters got them from memory all the same.
  */
 int version_write(struct version *v, uint64_t off, const void *data, size_t len, uint16_t source);
 
-/* For the scheduler: first part of within neither present nor evicting (nothing while still loading). */
+/* For the scheduler: first part of within neither present nor evicting (nothing while still
+ * loading). */
 int version_next_gap(struct version *v, struct range within, struct range *ret);
 /* Does a waiter overlap r? For flushing a block as soon as it is there. Cheap. */
 bool version_awaited(struct version *v, struct range r);

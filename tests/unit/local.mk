@@ -75,3 +75,9 @@ tests_unit_test_tree_SOURCES = tests/unit/test_tree.c
 tests_unit_test_tree_CPPFLAGS = $(AM_CPPFLAGS) $(CHECK_CFLAGS)
 tests_unit_test_tree_LDADD = $(rgetfs_libs) $(CHECK_LIBS)
 TESTS += tests/unit/test_tree
+
+check_PROGRAMS += tests/unit/test_store
+tests_unit_test_store_SOURCES = tests/unit/test_store.c tests/unit/store_util.c tests/unit/store_util.h
+tests_unit_test_store_CPPFLAGS = $(AM_CPPFLAGS) $(CHECK_CFLAGS)
+tests_unit_test_store_LDADD = $(rgetfs_libs) $(CHECK_LIBS)
+TESTS += tests/unit/test_store

@@ -1,0 +1,285 @@
+/*
+ * backing.c - one backing file: making and recognising it, its bytes, its holes
+ *
+ * Nothing here knows what is claimed of a file; version.c and forget.c keep that.
+ */
+#include <inttypes.h>
+#include <fcntl.h>
+#include <linux/falloc.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+
+#include "base/size.h"
+#include "store/cache.h"
+
+#define BACKING_NAME_MAX 48
+
+static void backing_name(char name[BACKING_NAME_MAX], uint64_t id, uint64_t cookie)
+{
+	snprintf(name, BACKING_NAME_MAX, "%" PRIx64 "-%016" PRIx64, id, cookie);
+}
+
+static struct backing *backing_new(int fd, uint64_t ino, uint64_t cookie, uint64_t size)
+{
+	struct backing *b = calloc(1, sizeof(*b));
+
+	if (!b)
+		return NULL;
+	atomic_init(&b->refs, 1);
+	atomic_init(&b->size, size);
+	atomic_init(&b->map, NULL);
+	b->fd = fd;
+	b->ino = ino;
+	b->cookie = cookie;
+	return b;
+}
+
+int cache_create(struct cache *c, uint64_t id, uint64_t cookie, uint64_t size, struct backing **ret)
+{
+	char name[BACKING_NAME_MAX];
+	struct backing *b = NULL;
+	struct stat st;
+	int fd, r;
+
+	backing_name(name, id, cookie);
+	fd = openat(c->filesfd, name, O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
+	if (fd < 0)
+		return -errno;
+	if (size == SIZE_UNKNOWN || size > FILE_SIZE_MAX) {
+		size = 0;
+	} else if (ftruncate(fd, (off_t)size) < 0) {
+		r = -errno;
+		/* Longer than this file system's files get: it grows as far as it goes. */
+		if (r != -EFBIG && r != -EINVAL)
+			goto out;
+		size = 0;
+	}
+	if (fstat(fd, &st) < 0) {
+		r = -errno;
+		goto out;
+	}
+	b = backing_new(fd, st.st_ino, cookie, size);
+	r = b ? 0 : -ENOMEM;
+out:
+	if (r) {
+		close(fd);
+		unlinkat(c->filesfd, name, 0);
+		return r;
+	}
+	*ret = b;
+	return 0;
+}
+
+/* Open by name and compare with ino (0: not known yet). */
+static int backing_open(struct cache *c, uint64_t id, uint64_t cookie, uint64_t ino,
+			struct stat *st)
+{
+	char name[BACKING_NAME_MAX];
+	int fd, r;
+
+	backing_name(name, id, cookie);
+	fd = openat(c->filesfd, name, O_RDWR | O_NOFOLLOW | O_CLOEXEC | O_NONBLOCK);
+	if (fd < 0)
+		return -errno;
+	r = fstat(fd, st) < 0 ? -errno : 0;
+	if (!r && (!S_ISREG(st->st_mode) || st->st_ino != ino || st->st_dev != c->dev))
+		r = -ESTALE;
+	if (r) {
+		close(fd);
+		return r;
+	}
+	return fd;
+}
+
+int cache_attach(struct cache *c, uint64_t id, uint64_t cookie, uint64_t ino, uint64_t size,
+		 uint64_t claimed_end, struct backing **ret)
+{
+	struct backing *b;
+	struct stat st;
+	int fd;
+
+	fd = backing_open(c, id, cookie, ino, &st);
+	if (fd < 0)
+		return fd;
+	/* A growing file has the length of what was written; any other exactly its version's. */
+	if ((uint64_t)st.st_size < claimed_end || (uint64_t)st.st_size > size) {
+		close(fd);
+		return -ESTALE;
+	}
+	b = backing_new(fd, st.st_ino, cookie, (uint64_t)st.st_size == size ? size : 0);
+	if (!b) {
+		close(fd);
+		return -ENOMEM;
+	}
+	*ret = b;
+	return 0;
+}
+
+int cache_unlink(struct cache *c, uint64_t id, uint64_t cookie)
+{
+	char name[BACKING_NAME_MAX];
+
+	backing_name(name, id, cookie);
+	return unlinkat(c->filesfd, name, 0) < 0 ? -errno : 0;
+}
+
+int backing_reopen(struct cache *c, const struct backing *b, uint64_t id, struct backing **ret)
+{
+	struct backing *n;
+	struct stat st;
+	int fd;
+
+	fd = backing_open(c, id, b->cookie, b->ino, &st);
+	if (fd < 0)
+		return fd;
+	n = backing_new(fd, b->ino, b->cookie, atomic_load(&b->size));
+	if (!n) {
+		close(fd);
+		return -ENOMEM;
+	}
+	*ret = n;
+	return 0;
+}
+
+struct backing *backing_get(struct backing *b)
+{
+	atomic_fetch_add_explicit(&b->refs, 1, memory_order_relaxed);
+	return b;
+}
+
+void backing_put(struct backing *b)
+{
+	void *map;
+
+	if (!b || atomic_fetch_sub(&b->refs, 1) != 1)
+		return;
+	map = atomic_load(&b->map);
+	if (map && map != MAP_FAILED)
+		munmap(map, (size_t)atomic_load(&b->size));
+	close(b->fd);
+	free(b);
+}
+
+int backing_set_size(struct backing *b, uint64_t size)
+{
+	if (size > FILE_SIZE_MAX)
+		return -EFBIG;
+	if (ftruncate(b->fd, (off_t)size) < 0)
+		return -errno;
+	atomic_store(&b->size, size);
+	return 0;
+}
+
+int backing_read(const struct backing *b, uint64_t off, void *buf, size_t len)
+{
+	unsigned char *p = buf;
+
+	while (len > 0) {
+		ssize_t n = pread(b->fd, p, len, (off_t)off);
+
+		if (n < 0 && errno == EINTR)
+			continue;
+		if (n <= 0)
+			return n < 0 ? -errno : -EIO;
+		p += n;
+		off += (size_t)n;
+		len -= (size_t)n;
+	}
+	return 0;
+}
+
+int backing_write(const struct backing *b, uint64_t off, const void *buf, size_t len)
+{
+	const unsigned char *p = buf;
+
+	while (len > 0) {
+		ssize_t n = pwrite(b->fd, p, len, (off_t)off);
+
+		if (n < 0 && errno == EINTR)
+			continue;
+		if (n <= 0)
+			return n < 0 ? -errno : -EIO;
+		p += n;
+		off += (size_t)n;
+		len -= (size_t)n;
+	}
+	return 0;
+}
+
+const void *backing_map(struct backing *b, struct range r)
+{
+	void *map = atomic_load_explicit(&b->map, memory_order_acquire), *none = NULL;
+	uint64_t size = atomic_load(&b->size);
+
+	if (!map) {
+		if (size == 0 || size > SIZE_MAX / 2)
+			return NULL;
+		map = mmap(NULL, (size_t)size, PROT_READ, MAP_SHARED, b->fd, 0);
+		/* The length never changes once it is known, so whoever comes first writes the
+		 * same. */
+		if (!atomic_compare_exchange_strong(&b->map, &none, map)) {
+			if (map != MAP_FAILED)
+				munmap(map, (size_t)size);
+			map = none;
+		}
+	}
+	if (map == MAP_FAILED || r.end > size)
+		return NULL;
+	return (const char *)map + r.off;
+}
+
+int backing_punch(struct cache *c, const struct backing *b, struct range r)
+{
+	uint64_t end = r.end;
+
+	if (atomic_load(&c->no_punch))
+		return -EOPNOTSUPP;
+	/* Past the end of the file as well, or the last file system block stays allocated, only
+	 * zeroed. */
+	if (end == atomic_load(&b->size))
+		end = min_u64(block_ceil(end), FILE_SIZE_MAX);
+	while (fallocate(b->fd, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, (off_t)r.off,
+			 (off_t)(end - r.off)) < 0) {
+		if (errno == EINTR)
+			continue;
+		if (errno == EOPNOTSUPP || errno == ENOSYS) {
+			atomic_store(&c->no_punch, true);
+			return -EOPNOTSUPP;
+		}
+		return -errno;
+	}
+	return 0;
+}
+
+int backing_empty(struct backing *b)
+{
+	uint64_t size = atomic_load(&b->size);
+
+	if (ftruncate(b->fd, 0) < 0 || (size > 0 && ftruncate(b->fd, (off_t)size) < 0))
+		return -errno;
+	return 0;
+}
+
+int backing_allocated(const struct backing *b, uint64_t *ret)
+{
+	struct stat st;
+
+	if (fstat(b->fd, &st) < 0)
+		return -errno;
+	*ret = (uint64_t)st.st_blocks * 512;
+	return 0;
+}
+
+int backing_next_data(const struct backing *b, uint64_t off, struct range *ret)
+{
+	off_t data, hole;
+
+	data = lseek(b->fd, (off_t)off, SEEK_DATA);
+	if (data < 0)
+		return errno == EINVAL ? -EOPNOTSUPP : -errno;
+	hole = lseek(b->fd, data, SEEK_HOLE);
+	if (hole < 0)
+		return -errno;
+	*ret = range_make((uint64_t)data, (uint64_t)hole);
+	return 0;
+}

@@ -1,0 +1,261 @@
+/*
+ * cache.c - the directory of one cache and its lock file
+ *
+ * The lock is a flock: it dies with the process, whatever kills it, and it is not shared with a
+ * process forked before. The file's text only says who holds it.
+ */
+#include "store/cache.h"
+
+#include <inttypes.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <linux/magic.h>
+#include <sys/file.h>
+#include <sys/stat.h>
+#include <sys/statfs.h>
+#include <sys/statvfs.h>
+
+#include "base/log.h"
+
+#ifndef CIFS_SUPER_MAGIC
+#define CIFS_SUPER_MAGIC 0xFF534D42
+#endif
+#ifndef SMB2_SUPER_MAGIC
+#define SMB2_SUPER_MAGIC 0xFE534D42
+#endif
+#ifndef FUSE_SUPER_MAGIC
+#define FUSE_SUPER_MAGIC 0x65735546
+#endif
+
+/* mkdir -p, what is missing private to us. */
+static int make_dirs(const char *dir)
+{
+	char *path = strdup(dir);
+	int r = 0;
+
+	if (!path)
+		return -ENOMEM;
+	for (char *p = path + 1; !r && *p; p++) {
+		if (*p != '/')
+			continue;
+		*p = '\0';
+		if (mkdir(path, 0700) < 0 && errno != EEXIST)
+			r = -errno;
+		*p = '/';
+	}
+	if (!r && mkdir(path, 0700) < 0 && errno != EEXIST)
+		r = -errno;
+	free(path);
+	return r;
+}
+
+/* Ours, and nobody else may write into it. */
+static int check_private(int fd, struct stat *ret)
+{
+	struct stat st;
+
+	if (fstat(fd, &st) < 0)
+		return -errno;
+	if (st.st_uid != geteuid() || (st.st_mode & 022))
+		return -EPERM;
+	if ((st.st_mode & 0777) != 0700 && fchmod(fd, 0700) < 0)
+		return -errno;
+	*ret = st;
+	return 0;
+}
+
+static int open_subdir(int dirfd, const char *name, struct stat *ret)
+{
+	int fd, r;
+
+	if (mkdirat(dirfd, name, 0700) < 0 && errno != EEXIST)
+		return -errno;
+	fd = openat(dirfd, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+	if (fd < 0)
+		return -errno;
+	r = check_private(fd, ret);
+	if (r) {
+		close(fd);
+		return r;
+	}
+	return fd;
+}
+
+static bool on_network(int fd)
+{
+	struct statfs fs;
+
+	if (fstatfs(fd, &fs) < 0)
+		return false;
+	switch ((unsigned int)fs.f_type) {
+	case NFS_SUPER_MAGIC:
+	case SMB_SUPER_MAGIC:
+	case CIFS_SUPER_MAGIC:
+	case SMB2_SUPER_MAGIC:
+	case FUSE_SUPER_MAGIC:
+		return true;
+	default:
+		return false;
+	}
+}
+
+static void read_owner(int fd, char *text, size_t size)
+{
+	ssize_t n = pread(fd, text, size - 1, 0);
+
+	text[n > 0 ? n : 0] = '\0';
+	text[strcspn(text, "\n")] = '\0';
+	for (char *p = text; *p; p++) {
+		if ((unsigned char)*p < 0x20 || *p == 0x7f)
+			*p = '?';
+	}
+	if (!*text)
+		snprintf(text, size, "another process");
+}
+
+/* 0, -EBUSY with who holds it, -errno. */
+static int take_lock(struct cache *c, const char *description, char *owner, size_t owner_size)
+{
+	char host[HOST_NAME_MAX + 1] = "", *text = NULL;
+	int fd, len, r = 0;
+
+	fd = openat(c->dirfd, CACHE_LOCK_NAME, O_RDWR | O_CREAT | O_NOFOLLOW | O_CLOEXEC, 0600);
+	if (fd < 0)
+		return -errno;
+	if (flock(fd, LOCK_EX | LOCK_NB) < 0) {
+		r = errno == EWOULDBLOCK ? -EBUSY : -errno;
+		if (r == -EBUSY)
+			read_owner(fd, owner, owner_size);
+		close(fd);
+		return r;
+	}
+	gethostname(host, sizeof(host) - 1);
+	len = asprintf(&text, "%ld on %s, %s\n", (long)getpid(), host,
+		       description ? description : "");
+	if (len < 0) {
+		close(fd);
+		return -ENOMEM;
+	}
+	/* Only for people to read: a full disk must not keep a cache from being used. */
+	if (ftruncate(fd, 0) < 0 || pwrite(fd, text, (size_t)len, 0) != len)
+		log_debug("lock file of %s: %s", c->path, strerror(errno));
+	free(text);
+	c->lockfd = fd;
+	return 0;
+}
+
+static void cache_init(struct cache *c)
+{
+	*c = (struct cache){.dirfd = -1, .filesfd = -1, .lockfd = -1};
+}
+
+static int enter(struct cache *c, const char *dir)
+{
+	struct stat st, path_st;
+	struct statvfs vfs;
+	int r;
+
+	c->dirfd = open(dir, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+	if (c->dirfd < 0)
+		return errno == ELOOP || errno == ENOTDIR ? -EPERM : -errno;
+	r = check_private(c->dirfd, &st);
+	if (r)
+		return r;
+	c->dev = st.st_dev;
+	c->path = realpath(dir, NULL);
+	if (!c->path)
+		return -errno;
+	/* SQLite goes by the path: it must lead where the descriptor does. */
+	if (stat(c->path, &path_st) < 0)
+		return -errno;
+	if (path_st.st_dev != st.st_dev || path_st.st_ino != st.st_ino)
+		return -EPERM;
+	c->network = on_network(c->dirfd);
+	c->fs_block = 4096;
+	if (fstatvfs(c->dirfd, &vfs) == 0 && vfs.f_frsize >= 512 && vfs.f_frsize <= BLOCK_SIZE &&
+	    (vfs.f_frsize & (vfs.f_frsize - 1)) == 0)
+		c->fs_block = max_u64(vfs.f_frsize, 4096);
+	return 0;
+}
+
+int cache_open(struct cache *c, const char *dir, const char *description, char *owner,
+	       size_t owner_size)
+{
+	struct stat st;
+	int r;
+
+	cache_init(c);
+	r = make_dirs(dir);
+	if (!r)
+		r = enter(c, dir);
+	if (!r)
+		r = take_lock(c, description, owner, owner_size);
+	if (!r) {
+		c->filesfd = open_subdir(c->dirfd, CACHE_FILES_NAME, &st);
+		r = c->filesfd < 0 ? c->filesfd : 0;
+	}
+	/* A mount point below would be another file system than the one the rows speak of. */
+	if (!r && st.st_dev != c->dev)
+		r = -EXDEV;
+	if (r)
+		cache_close(c);
+	return r;
+}
+
+int cache_look(struct cache *c, const char *dir)
+{
+	int r;
+
+	cache_init(c);
+	r = enter(c, dir);
+	if (!r) {
+		c->filesfd = openat(c->dirfd, CACHE_FILES_NAME,
+				    O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+		r = c->filesfd < 0 ? -errno : 0;
+	}
+	if (r)
+		cache_close(c);
+	return r;
+}
+
+void cache_close(struct cache *c)
+{
+	if (c->filesfd >= 0)
+		close(c->filesfd);
+	if (c->lockfd >= 0)
+		close(c->lockfd);
+	if (c->dirfd >= 0)
+		close(c->dirfd);
+	free(c->path);
+	cache_init(c);
+}
+
+bool cache_owner(int dirfd, char *text, size_t size)
+{
+	bool held = false;
+	int fd;
+
+	fd = openat(dirfd, CACHE_LOCK_NAME, O_RDWR | O_NOFOLLOW | O_CLOEXEC);
+	if (fd < 0)
+		return false;
+	if (flock(fd, LOCK_EX | LOCK_NB) < 0 && errno == EWOULDBLOCK) {
+		read_owner(fd, text, size);
+		held = true;
+	}
+	close(fd);
+	return held;
+}
+
+uint64_t cache_disk_free(const struct cache *c)
+{
+	struct statvfs vfs;
+
+	if (fstatvfs(c->dirfd, &vfs) < 0)
+		return UINT64_MAX;
+	return (uint64_t)vfs.f_bavail * vfs.f_frsize;
+}
+
+int cache_sync_dir(struct cache *c)
+{
+	return fsync(c->filesfd) < 0 || fsync(c->dirfd) < 0 ? -errno : 0;
+}

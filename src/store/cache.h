@@ -1,0 +1,87 @@
+/*
+ * cache.h - the directory of one cache, its lock file, and backing files by id
+ *
+ * A backing file is sparse, of its version's size where that is known and the file system can hold
+ * it, and is named files/ID-COOKIE. The cookie is random, so that an older database never
+ * recognises a newer file of the same id. Everything is done relative to descriptors; links are
+ * never followed.
+ */
+#ifndef STORE_CACHE_H
+#define STORE_CACHE_H
+
+#include <stdatomic.h>
+#include <sys/types.h>
+
+#include "core/range.h"
+
+#define CACHE_LOCK_NAME	 "lock"
+#define CACHE_FILES_NAME "files"
+
+struct cache {
+	char *path; /* real path of the directory */
+	int dirfd, filesfd, lockfd;
+	dev_t dev;
+	uint64_t fs_block;    /* the file system's unit of allocation */
+	bool network;	      /* NFS, CIFS, FUSE */
+	atomic_bool no_punch; /* the file system can't; whole files are evicted */
+};
+
+/*
+ * Make or enter dir (0700 and ours, else -EPERM) and lock it. -EBUSY: *owner names who holds it
+ * ("PID on HOST, DESCRIPTION"). 0 or -errno. description goes into the lock file.
+ */
+int cache_open(struct cache *c, const char *dir, const char *description, char *owner,
+	       size_t owner_size);
+/* Enter without making or locking; for looking. 0 or -errno. */
+int cache_look(struct cache *c, const char *dir);
+/* Releases the lock. */
+void cache_close(struct cache *c);
+/* Who holds the lock of the directory; false: nobody. Any process may ask. text: "PID on HOST,
+ * DESCRIPTION". */
+bool cache_owner(int dirfd, char *text, size_t size);
+/* Bytes that an ordinary user may still write there; UINT64_MAX when it can't be asked. */
+uint64_t cache_disk_free(const struct cache *c);
+
+/* One open backing file. Counted; the last put unmaps and closes. */
+struct backing {
+	atomic_uint refs;
+	int fd;
+	uint64_t ino, cookie;
+	atomic_uint_fast64_t size; /* the file's length on disk; 0: it grows with what is written */
+	_Atomic(void *) map;	   /* all of it; NULL not yet tried, MAP_FAILED can't */
+};
+
+/* A new file. 0, or -errno (-ENOSPC, -EMFILE, …). Not durable: backing_sync() and cache_sync_dir().
+ */
+int cache_create(struct cache *c, uint64_t id, uint64_t cookie, uint64_t size,
+		 struct backing **ret);
+/*
+ * The recorded one. -ESTALE: it is another file than recorded (device, inode, length) or shorter
+ * than what is claimed of it; -ENOENT, -errno.
+ */
+int cache_attach(struct cache *c, uint64_t id, uint64_t cookie, uint64_t ino, uint64_t size,
+		 uint64_t claimed_end, struct backing **ret);
+int cache_unlink(struct cache *c, uint64_t id, uint64_t cookie);
+int cache_sync_dir(struct cache *c);
+
+struct backing *backing_get(struct backing *b);
+void backing_put(struct backing *b);
+/* Another descriptor of the same file, for after a failed sync. 0 or -errno. */
+int backing_reopen(struct cache *c, const struct backing *b, uint64_t id, struct backing **ret);
+/* Give it its length now that it is known. 0 or -errno (then it goes on growing). */
+int backing_set_size(struct backing *b, uint64_t size);
+/* All of it or -errno (-EIO past the end). */
+int backing_read(const struct backing *b, uint64_t off, void *buf, size_t len);
+int backing_write(const struct backing *b, uint64_t off, const void *buf, size_t len);
+/* Address of r in a shared read-only mapping, or NULL (then read). */
+const void *backing_map(struct backing *b, struct range r);
+/* Give back the blocks of r, reading zeros from then on. -EOPNOTSUPP sets c->no_punch. */
+int backing_punch(struct cache *c, const struct backing *b, struct range r);
+/* Give back all blocks, where holes can't be punched. */
+int backing_empty(struct backing *b);
+/* Allocated bytes. 0 or -errno. */
+int backing_allocated(const struct backing *b, uint64_t *ret);
+/* First allocated run that ends after off. 0, -ENXIO (none), -EOPNOTSUPP. */
+int backing_next_data(const struct backing *b, uint64_t off, struct range *ret);
+
+#endif

@@ -1,0 +1,398 @@
+/*
+ * checkpoint.c - new bytes become durable: snapshot, sync, commit, and only then count
+ *
+ * On the upkeep thread, so never beside a forgetting. Order, which is the whole point:
+ *   1. under each version's lock: what is dirty becomes syncing, and the rows of its extents are
+ * copied. Every byte that these rows speak of was written before it entered the map, hence before
+ * the sync.
+ *   2. sync the files in parallel; a new file by fsync, and then its directory.
+ *   3. one transaction with all rows.
+ *   4. only now they are durable bytes.
+ * A file whose sync fails loses what was not committed (forget_uncommitted()) and is not in step 3.
+ */
+#include "base/clock.h"
+#include "base/log.h"
+#include "store/store_priv.h"
+
+struct entry {
+	struct version *v; /* a reference */
+	struct backing *b; /* a reference; NULL: only size or validator are new */
+	struct batch rows;
+	bool fresh; /* its first row */
+	bool skip;  /* nothing to do after all, or closed */
+	int result; /* of the sync */
+};
+
+struct checkpoint {
+	struct store *s;
+	struct entry *entry;
+	size_t count;
+	struct record **record; /* whose rows are in the batch */
+	size_t record_count;
+	struct batch batch;
+};
+
+static bool is_new(const struct version *v)
+{
+	return (v->holds & HOLD_DIRTY) && !v->loading;
+}
+
+static bool is_touched(const struct version *v)
+{
+	return (v->holds & HOLD_TOUCHED) && !v->loading;
+}
+
+/* A superseded version's bytes are served to old descriptors, but no row will ever tell of them. */
+static bool discard_locked(struct version *v)
+{
+	atomic_fetch_sub(&v->store->dirty_bytes, v->dirty.bytes + v->syncing.bytes);
+	rangeset_done(&v->dirty);
+	rangeset_done(&v->syncing);
+	v->meta_dirty = false;
+	return version_unhold_locked(v, HOLD_DIRTY);
+}
+
+/* Extents that overlap r, from *done on: rows of them, and what of r they cover goes to syncing. */
+static int snapshot_range_locked(struct version *v, struct entry *e, struct range r, uint64_t *done,
+				 struct rangeset *syncing, struct rangeset *dirty)
+{
+	struct extent x;
+	int error = 0;
+
+	for (uint64_t at = r.off;
+	     !error && at < r.end && !extmap_next(v->map, at, &x) && x.range.off < r.end;
+	     at = x.range.end) {
+		/* An evicting block gets no row; it leaves the list when it is forgotten. */
+		error = rangeset_add(x.evicting ? dirty : syncing, range_intersect(x.range, r));
+		if (x.evicting || x.range.end <= *done)
+			continue;
+		batch_extent(&e->rows, v->id, &x);
+		*done = x.range.end;
+	}
+	return error;
+}
+
+static int snapshot_set_locked(struct version *v, struct entry *e, const struct rangeset *set,
+			       struct rangeset *syncing, struct rangeset *dirty)
+{
+	uint64_t done = 0, at = 0;
+	struct range r;
+	int error = 0;
+
+	while (!error && !rangeset_next(set, at, &r)) {
+		error = snapshot_range_locked(v, e, r, &done, syncing, dirty);
+		at = r.end;
+	}
+	return error;
+}
+
+static void version_row_locked(struct version *v, const struct object_key *key, uint64_t bytes,
+			       struct version_row *ret)
+{
+	memset(ret, 0, sizeof(*ret));
+	ret->id = v->id;
+	ret->key = *key;
+	ret->cookie = v->cookie;
+	ret->ino = v->backing->ino;
+	ret->size = extmap_size(v->map);
+	ret->bytes = bytes;
+	validator_format(&v->validator, ret->validator);
+}
+
+static int snapshot_locked(struct version *v, struct entry *e)
+{
+	struct rangeset syncing, dirty;
+	struct version_row row;
+	int error;
+
+	if (!v->backing || (v->dirty.bytes == 0 && v->syncing.bytes == 0 && !v->meta_dirty)) {
+		e->skip = true;
+		return 0;
+	}
+	rangeset_init(&syncing);
+	rangeset_init(&dirty);
+	/* The version's row first: extents refer to it. */
+	e->fresh = !v->has_row;
+	version_row_locked(v, &v->rec->key, v->durable_bytes, &row);
+	batch_version(&e->rows, &row);
+	error = snapshot_set_locked(v, e, &v->syncing, &syncing, &dirty);
+	if (!error)
+		error = snapshot_set_locked(v, e, &v->dirty, &syncing, &dirty);
+	batch_bytes(&e->rows, v->id, v->durable_bytes + syncing.bytes);
+	if (!error)
+		error = e->rows.error;
+	if (!error) {
+		rangeset_swap(&v->syncing, &syncing);
+		rangeset_swap(&v->dirty, &dirty);
+		v->meta_dirty = false;
+		e->b = backing_get(v->backing);
+	}
+	rangeset_done(&syncing);
+	rangeset_done(&dirty);
+	return error;
+}
+
+static int snapshot(struct entry *e)
+{
+	struct version *v = e->v;
+	bool put = false;
+	int error = 0;
+
+	mtx_lock(&v->lock);
+	if (v->closed) {
+		put = discard_locked(v);
+		e->skip = true;
+	} else {
+		error = snapshot_locked(v, e);
+		if (e->skip && !error)
+			put = version_unhold_locked(v, HOLD_DIRTY);
+	}
+	mtx_unlock(&v->lock);
+	if (put)
+		version_put(v);
+	return error;
+}
+
+/* Step 2. 0, or -errno when not even the directory could be synced. */
+static int sync_files(struct checkpoint *c)
+{
+	struct sync_item *item = calloc(c->count + 1, sizeof(*item));
+	size_t n = 0;
+	bool fresh = false;
+	int r = 0;
+
+	if (!item)
+		return -ENOMEM;
+	for (size_t i = 0; i < c->count; i++) {
+		if (c->entry[i].skip)
+			continue;
+		item[n++] = (struct sync_item){.fd = c->entry[i].b->fd, .whole = c->entry[i].fresh};
+		fresh |= c->entry[i].fresh;
+	}
+	syncpool_run(&c->s->sync, item, n);
+	n = 0;
+	for (size_t i = 0; i < c->count; i++) {
+		if (!c->entry[i].skip)
+			c->entry[i].result = item[n++].result;
+	}
+	free(item);
+	if (fresh)
+		r = cache_sync_dir(&c->s->cache);
+	return r;
+}
+
+/* Objects whose rows are to be written, with those of fresh versions among them. */
+static int gather_records(struct checkpoint *c)
+{
+	struct store *s = c->s;
+	struct object_row row;
+	struct record *rec;
+	size_t n = 0;
+	int r = 0;
+
+	mtx_lock(&s->lock);
+	for (size_t i = 0; i < c->count; i++) {
+		struct entry *e = &c->entry[i];
+
+		if (e->skip || e->result || !e->fresh || e->v->rec->version != e->v)
+			continue;
+		e->v->rec->version_row = e->v->id;
+		records_mark(&s->records, e->v->rec);
+	}
+	TAILQ_FOREACH (rec, &s->records.dirty, link)
+		n++;
+	c->record = calloc(n + 1, sizeof(struct record *));
+	if (!c->record)
+		r = -ENOMEM;
+	while (!r && (rec = TAILQ_FIRST(&s->records.dirty)) != NULL) {
+		record_row(rec, &row);
+		batch_object(&c->batch, &row);
+		TAILQ_REMOVE(&s->records.dirty, rec, link);
+		rec->dirty = false;
+		c->record[c->record_count++] = rec;
+	}
+	mtx_unlock(&s->lock);
+	return r;
+}
+
+static void gather_rows(struct checkpoint *c)
+{
+	for (size_t i = 0; i < c->count; i++) {
+		struct entry *e = &c->entry[i];
+
+		if (e->skip || e->result)
+			continue;
+		STAILQ_CONCAT(&c->batch.steps, &e->rows.steps);
+		c->batch.count += e->rows.count;
+		e->rows.count = 0;
+	}
+}
+
+/* Atimes that changed since they were last written. */
+static void gather_touches(struct checkpoint *c, struct version **list, size_t count)
+{
+	struct extent x;
+
+	for (size_t i = 0; i < count; i++) {
+		struct version *v = list[i];
+		uint32_t newest;
+
+		mtx_lock(&v->lock);
+		newest = v->flushed_s;
+		for (uint64_t at = 0; v->has_row && !v->closed && !extmap_next(v->map, at, &x);
+		     at = x.range.end) {
+			if (x.atime_s > v->flushed_s && !x.evicting)
+				batch_touch(&c->batch, v->id, x.range, x.atime_s);
+			newest = x.atime_s > newest ? x.atime_s : newest;
+		}
+		/* The second that runs may bring more of its reads. */
+		v->flushed_s = newest > 0 ? newest - 1 : 0;
+		mtx_unlock(&v->lock);
+	}
+}
+
+static void release_touched(struct version **list, size_t count)
+{
+	for (size_t i = 0; i < count; i++) {
+		bool put;
+
+		mtx_lock(&list[i]->lock);
+		put = version_unhold_locked(list[i], HOLD_TOUCHED);
+		mtx_unlock(&list[i]->lock);
+		if (put)
+			version_put(list[i]);
+	}
+	store_put_all(list, count);
+}
+
+/* Step 4. */
+static void count_durable(struct checkpoint *c)
+{
+	struct store *s = c->s;
+
+	for (size_t i = 0; i < c->count; i++) {
+		struct entry *e = &c->entry[i];
+		struct version *v = e->v;
+		bool put = false;
+
+		if (e->skip || e->result)
+			continue;
+		mtx_lock(&v->lock);
+		v->has_row = true;
+		v->durable_bytes += v->syncing.bytes;
+		atomic_fetch_add(&s->durable, v->syncing.bytes);
+		atomic_fetch_sub(&s->dirty_bytes, v->syncing.bytes);
+		rangeset_done(&v->syncing);
+		if (v->dirty.bytes == 0 && !v->meta_dirty)
+			put = version_unhold_locked(v, HOLD_DIRTY);
+		mtx_unlock(&v->lock);
+		if (put)
+			version_put(v);
+	}
+	atomic_fetch_add(&s->checkpoints, 1);
+}
+
+/* The commit failed: syncing stays as it is and is part of the next snapshot. */
+static void undo_commit(struct checkpoint *c)
+{
+	mtx_lock(&c->s->lock);
+	for (size_t i = 0; i < c->record_count; i++)
+		records_mark(&c->s->records, c->record[i]);
+	mtx_unlock(&c->s->lock);
+	for (size_t i = 0; i < c->count; i++) {
+		mtx_lock(&c->entry[i].v->lock);
+		if (!c->entry[i].skip)
+			c->entry[i].v->meta_dirty = true;
+		mtx_unlock(&c->entry[i].v->lock);
+	}
+}
+
+static int commit(struct checkpoint *c, bool flush)
+{
+	struct version **touched = NULL;
+	size_t touched_count = 0;
+	int r;
+
+	r = gather_records(c);
+	gather_rows(c);
+	if (!r && flush)
+		r = store_collect(c->s, is_touched, &touched, &touched_count);
+	gather_touches(c, touched, touched_count);
+	if (!r && (c->batch.count > 0 || c->batch.error))
+		r = dbthread_apply(&c->s->db, &c->batch, false);
+	if (!r && c->batch.count > 0)
+		count_durable(c);
+	if (r)
+		undo_commit(c);
+	release_touched(touched, touched_count);
+	return r;
+}
+
+static int begin(struct checkpoint *c)
+{
+	struct version **list = NULL;
+	int r, error = 0;
+
+	r = store_collect(c->s, is_new, &list, &c->count);
+	if (r)
+		return r;
+	c->entry = calloc(c->count + 1, sizeof(*c->entry));
+	if (!c->entry) {
+		store_put_all(list, c->count);
+		c->count = 0;
+		return -ENOMEM;
+	}
+	for (size_t i = 0; i < c->count; i++) {
+		c->entry[i].v = list[i];
+		batch_init(&c->entry[i].rows);
+		r = snapshot(&c->entry[i]);
+		if (r) {
+			c->entry[i].skip = true;
+			error = r;
+		}
+	}
+	free(list);
+	return error;
+}
+
+static int end(struct checkpoint *c)
+{
+	int r = 0;
+
+	for (size_t i = 0; i < c->count; i++) {
+		struct entry *e = &c->entry[i];
+
+		if (!e->skip && e->result) {
+			log_error(
+				"a cache file can't be synced: %s (what was not yet durable is fetched again)",
+				strerror(-e->result));
+			r = e->result;
+			space_failed(c->s, 0, r);
+			forget_uncommitted(c->s, e->v);
+		}
+		backing_put(e->b);
+		batch_done(&e->rows);
+		version_put(e->v);
+	}
+	batch_done(&c->batch);
+	free(c->entry);
+	free(c->record);
+	return r;
+}
+
+int checkpoint_run(struct store *s, bool flush)
+{
+	struct checkpoint c = {.s = s};
+	int r, error;
+
+	batch_init(&c.batch);
+	error = begin(&c);
+	r = sync_files(&c);
+	if (!r)
+		r = commit(&c, flush);
+	if (r)
+		log_error("checkpoint: %s (it will be tried again)", strerror(-r));
+	error = error ? error : r;
+	r = end(&c);
+	return error ? error : r;
+}

@@ -1,0 +1,371 @@
+/*
+ * forget.c - blocks leave the cache, in the order that a crash can't turn into wrong bytes
+ *
+ * On the upkeep thread, so never beside a checkpoint:
+ *   1. mark them evicting: no new reader sees them, nobody fetches them;
+ *   2. wait for the readers who saw them before;
+ *   3. commit that they are gone, and empty the write-ahead log, so that no older state comes back;
+ *   4. punch them out of the file;
+ *   5. make gaps of them, and tell the engine.
+ * A crash after 3 leaves blocks that nobody claims: sweep.c punches those.
+ */
+#include "base/log.h"
+#include "store/store_priv.h"
+
+void forget_init(struct forget *f, struct version *v)
+{
+	*f = (struct forget){.v = v};
+	rangeset_init(&f->ranges);
+}
+
+void forget_done(struct forget *f)
+{
+	rangeset_done(&f->ranges);
+}
+
+/* Bytes of r that are in set. */
+static uint64_t overlap(const struct rangeset *set, struct range r)
+{
+	uint64_t bytes = 0;
+	struct range m;
+
+	for (uint64_t at = r.off; at < r.end && !rangeset_next(set, at, &m) && m.off < r.end;
+	     at = m.end)
+		bytes += range_len(range_intersect(m, r));
+	return bytes;
+}
+
+static uint64_t uncommitted(const struct version *v, struct range r)
+{
+	return overlap(&v->dirty, r) + overlap(&v->syncing, r);
+}
+
+/* Step 1 for one range; what is really marked goes to got. */
+static int mark_range_locked(struct version *v, struct range r, bool marked, struct rangeset *got)
+{
+	struct extent x;
+	int error = 0;
+
+	for (uint64_t at = r.off;
+	     !error && at < r.end && !extmap_next(v->map, at, &x) && x.range.off < r.end;) {
+		struct range part = range_intersect(x.range, r);
+
+		at = x.range.end;
+		if (x.evicting != marked || (!marked && version_waits_locked(v, part)))
+			continue;
+		error = rangeset_add(got, part);
+		if (!error && !marked)
+			error = extmap_set_evicting(v->map, part, true);
+	}
+	return error;
+}
+
+/* Where holes can't be punched only a whole file gives its blocks back: no writers, no waiters,
+ * then all. */
+static bool widen_locked(struct version *v, struct rangeset *ranges)
+{
+	if (v->waiter_count > 0 || v->loading)
+		return false;
+	rangeset_done(ranges);
+	if (rangeset_add(ranges, (struct range){0, UINT64_MAX}))
+		return false;
+	v->gated = true;
+	while (!TAILQ_EMPTY(&v->claims) || v->making)
+		cnd_wait(&v->changed, &v->lock);
+	return true;
+}
+
+static int mark(struct forget *f, struct batch *b)
+{
+	bool whole = atomic_load(&f->v->store->cache.no_punch) && !f->marked;
+	struct version *v = f->v;
+	struct rangeset got;
+	struct range r;
+	uint64_t at = 0, durable = 0;
+	int error = 0;
+
+	rangeset_init(&got);
+	mtx_lock(&v->lock);
+	if (whole && !widen_locked(v, &f->ranges))
+		rangeset_done(&f->ranges);
+	while (!error && !rangeset_next(&f->ranges, at, &r)) {
+		error = mark_range_locked(v, r, f->marked, &got);
+		at = r.end;
+	}
+	rangeset_swap(&f->ranges, &got);
+	for (at = 0; !rangeset_next(&f->ranges, at, &r); at = r.end) {
+		durable += range_len(r) - uncommitted(v, r);
+		if (v->has_row && !v->closed)
+			batch_clear(b, v->id, r);
+	}
+	if (v->has_row && !v->closed && f->ranges.bytes > 0)
+		batch_bytes(b, v->id, v->durable_bytes - min_u64(durable, v->durable_bytes));
+	mtx_unlock(&v->lock);
+	rangeset_done(&got);
+	return error;
+}
+
+/* Step 1 undone: the database would not forget. Readers may have parked for it meanwhile. */
+static void unmark(struct forget *f)
+{
+	struct waiter_list ready = TAILQ_HEAD_INITIALIZER(ready);
+	struct version *v = f->v;
+	struct range r;
+
+	mtx_lock(&v->lock);
+	for (uint64_t at = 0; !rangeset_next(&f->ranges, at, &r); at = r.end)
+		extmap_set_evicting(v->map, r, false);
+	v->gated = v->scrub;
+	cnd_broadcast(&v->changed);
+	version_collect_locked(v, (struct range){0, UINT64_MAX}, &ready);
+	mtx_unlock(&v->lock);
+	version_answer(v, &ready);
+}
+
+/* Step 4. Bytes given back. */
+static uint64_t punch(struct forget *f)
+{
+	struct version *v = f->v;
+	struct cache *c = &v->store->cache;
+	struct backing *b;
+	uint64_t bytes = 0;
+	struct range r;
+	bool all;
+	int error;
+
+	mtx_lock(&v->lock);
+	b = v->backing ? backing_get(v->backing) : NULL;
+	all = v->gated && extmap_bytes(v->map) == 0;
+	mtx_unlock(&v->lock);
+	if (b && all && atomic_load(&c->no_punch)) {
+		error = backing_empty(b);
+		if (!error)
+			bytes = f->ranges.bytes;
+	}
+	for (uint64_t at = 0; b && !atomic_load(&c->no_punch) && !rangeset_next(&f->ranges, at, &r);
+	     at = r.end) {
+		error = backing_punch(c, b, r);
+		if (error)
+			log_warn("a hole can't be made in a cache file: %s", strerror(-error));
+		else
+			bytes += range_len(r);
+	}
+	backing_put(b);
+	return bytes;
+}
+
+/* Step 5. */
+static void make_gaps(struct forget *f)
+{
+	struct version *v = f->v;
+	struct store *s = v->store;
+	struct range r;
+	bool put = false;
+
+	mtx_lock(&v->lock);
+	for (uint64_t at = 0; !rangeset_next(&f->ranges, at, &r); at = r.end) {
+		uint64_t fresh = uncommitted(v, r), bytes = range_len(r), durable;
+
+		/* No memory to cut a list in two: then a little more is synced than need be. */
+		if (rangeset_remove(&v->dirty, r) || rangeset_remove(&v->syncing, r) ||
+		    extmap_remove(v->map, r))
+			log_debug("no memory to forget a range");
+		durable = min_u64(bytes - fresh, v->durable_bytes);
+		atomic_fetch_sub(&s->cached, bytes);
+		atomic_fetch_sub(&s->dirty_bytes, fresh);
+		atomic_fetch_sub(&s->durable, durable);
+		v->durable_bytes -= durable;
+	}
+	v->gated = v->scrub;
+	cnd_broadcast(&v->changed);
+	if (v->dirty.bytes == 0 && v->syncing.bytes == 0 && !v->meta_dirty)
+		put = version_unhold_locked(v, HOLD_DIRTY);
+	mtx_unlock(&v->lock);
+	if (put)
+		version_put(v);
+}
+
+/* Steps 4 (unless rows may still tell of the blocks) and 5, and tell. Bytes given back. */
+static uint64_t forget_finish(struct store *s, struct forget *f, bool committed)
+{
+	uint64_t bytes = committed && f->ranges.bytes > 0 ? punch(f) : 0;
+
+	make_gaps(f);
+	space_release(s, bytes);
+	if (f->ranges.bytes > 0 && s->cfg.lost)
+		s->cfg.lost(s->cfg.ctx, f->v);
+	return bytes;
+}
+
+int forget_run(struct store *s, struct forget *items, size_t count, uint64_t *ret_bytes)
+{
+	struct batch b;
+	int r = 0;
+
+	batch_init(&b);
+	for (size_t i = 0; i < count; i++) {
+		int error = mark(&items[i], &b);
+
+		r = r ? r : error;
+	}
+	for (size_t i = 0; i < count; i++) {
+		if (items[i].ranges.bytes > 0)
+			version_drain(items[i].v);
+	}
+	if (!r && (b.count > 0 || b.error))
+		r = dbthread_apply(&s->db, &b, true);
+	batch_done(&b);
+	*ret_bytes = 0;
+	for (size_t i = 0; i < count; i++) {
+		/*
+		 * What was condemned is not shown again even if its row stays: a row that says too
+		 * much is found out by its checksum, once the blocks have been written anew.
+		 */
+		if (!r || items[i].marked)
+			*ret_bytes += forget_finish(s, &items[i], !r);
+		else
+			unmark(&items[i]);
+	}
+	return r;
+}
+
+static bool is_condemned(const struct version *v)
+{
+	return (v->holds & HOLD_CONDEMNED) && !v->loading;
+}
+
+int forget_condemned(struct store *s)
+{
+	struct version **list = NULL;
+	struct forget *items;
+	size_t count = 0;
+	uint64_t bytes;
+	int r;
+
+	r = store_collect(s, is_condemned, &list, &count);
+	if (r || count == 0)
+		return r;
+	items = calloc(count, sizeof(*items));
+	if (!items) {
+		store_put_all(list, count);
+		return -ENOMEM;
+	}
+	for (size_t i = 0; i < count; i++) {
+		forget_init(&items[i], list[i]);
+		items[i].marked = true;
+		mtx_lock(&list[i]->lock);
+		rangeset_swap(&list[i]->condemned, &items[i].ranges);
+		/* The list's own reference keeps it. */
+		if (version_unhold_locked(list[i], HOLD_CONDEMNED))
+			atomic_fetch_sub(&list[i]->refs, 1);
+		mtx_unlock(&list[i]->lock);
+	}
+	r = forget_run(s, items, count, &bytes);
+	for (size_t i = 0; i < count; i++)
+		forget_done(&items[i]);
+	free(items);
+	store_put_all(list, count);
+	return r;
+}
+
+void forget_uncommitted(struct store *s, struct version *v)
+{
+	struct backing *fresh = NULL, *old;
+	struct forget f;
+	struct range r;
+	int error, reopened;
+
+	forget_init(&f, v);
+	f.marked = true;
+	mtx_lock(&v->lock);
+	old = backing_get(v->backing);
+	mtx_unlock(&v->lock);
+	reopened = backing_reopen(&s->cache, old, v->id, &fresh);
+
+	mtx_lock(&v->lock);
+	error = 0;
+	for (uint64_t at = 0; !error && !rangeset_next(&v->syncing, at, &r); at = r.end)
+		error = rangeset_add(&f.ranges, r);
+	for (uint64_t at = 0; !error && !rangeset_next(&v->dirty, at, &r); at = r.end)
+		error = rangeset_add(&f.ranges, r);
+	for (uint64_t at = 0; !error && !rangeset_next(&f.ranges, at, &r); at = r.end)
+		error = extmap_set_evicting(v->map, r, true);
+	if (reopened)
+		v->file_error = reopened;
+	else
+		v->backing = fresh;
+	mtx_unlock(&v->lock);
+	if (!reopened)
+		backing_put(old); /* the version's reference */
+	backing_put(old);
+	if (error)
+		log_error("no memory to forget what a failed sync left");
+	/* Rows never told of these bytes: there is nothing to commit. */
+	version_drain(v);
+	forget_finish(s, &f, true);
+	forget_done(&f);
+}
+
+/* ---- versions that nobody holds any more ---- */
+
+struct grave_job {
+	struct dbjob job;
+	struct version_list *graves;
+	struct batch *batch;
+};
+
+static int grave_run(struct dbjob *job, struct extdb *db)
+{
+	struct grave_job *g = container_of(job, struct grave_job, job);
+	struct version_row row;
+	struct version *v;
+	int r;
+
+	TAILQ_FOREACH (v, g->graves, link) {
+		if (v->cookie || !v->has_row)
+			continue;
+		r = extdb_get_version(db, v->id, &row);
+		if (!r)
+			v->cookie = row.cookie;
+		else if (r != -ENOENT)
+			return r;
+	}
+	return extdb_apply(db, g->batch, false);
+}
+
+void forget_graves(struct store *s)
+{
+	struct version_list graves = TAILQ_HEAD_INITIALIZER(graves);
+	struct grave_job g = {.job.run = grave_run, .graves = &graves};
+	struct version *v;
+	struct batch b;
+	int r = 0;
+
+	mtx_lock(&s->lock);
+	TAILQ_CONCAT(&graves, &s->graves, link);
+	mtx_unlock(&s->lock);
+	batch_init(&b);
+	TAILQ_FOREACH (v, &graves, link) {
+		if (v->has_row)
+			batch_delete(&b, v->id);
+	}
+	g.batch = &b;
+	if (b.count > 0)
+		r = dbthread_run(&s->db, &g.job);
+	batch_done(&b);
+	/* Files may go in any case: a row without its file forgets itself when it is loaded. */
+	if (r)
+		log_warn("a superseded version stays in the database: %s", strerror(-r));
+	while ((v = TAILQ_FIRST(&graves)) != NULL) {
+		/* Without a file in memory it was never loaded, and counted as its record says. */
+		uint64_t bytes = v->backing ? extmap_bytes(v->map) : v->durable_bytes;
+
+		TAILQ_REMOVE(&graves, v, link);
+		if (v->cookie)
+			cache_unlink(&s->cache, v->id, v->cookie);
+		atomic_fetch_sub(&s->cached, bytes);
+		atomic_fetch_sub(&s->durable, v->durable_bytes);
+		space_release(s, bytes);
+		version_free(v);
+	}
+}

@@ -1,0 +1,162 @@
+/*
+ * order.c - what a user orders of a store: checkpoint, drop, verify, figures
+ *
+ * Each waits for a whole round of the upkeep thread, so that what it promises is durable when it
+ * returns.
+ */
+#include "store/store_priv.h"
+
+int store_checkpoint(struct store *s)
+{
+	int r;
+
+	store_round(s, WORK_NEW | WORK_NOW);
+	mtx_lock(&s->lock);
+	r = s->checkpoint_error;
+	mtx_unlock(&s->lock);
+	return r;
+}
+
+static int forget_round(struct store *s)
+{
+	int r;
+
+	store_round(s, WORK_CONDEMNED);
+	mtx_lock(&s->lock);
+	r = s->forget_error;
+	mtx_unlock(&s->lock);
+	return r;
+}
+
+int store_drop(struct store *s, const struct object_key *key)
+{
+	struct version *v = NULL;
+	int r;
+
+	r = store_version_by_id(s, key, 0, &v);
+	if (r)
+		return r == -ENOENT ? 0 : r;
+	version_wait_loaded(v);
+	mtx_lock(&v->lock);
+	r = version_condemn_locked(v, (struct range){0, extmap_size(v->map)});
+	mtx_unlock(&v->lock);
+	if (!r)
+		r = forget_round(s);
+	version_put(v);
+	return r;
+}
+
+/* One extent's blocks, copied, so that they can be checked without the lock. */
+struct check {
+	struct range range;
+	uint64_t sums[EXTENT_BLOCKS_MAX];
+	uint8_t bad[EXTENT_BLOCKS_MAX];
+	struct backing *b;
+	unsigned int pin;
+};
+
+static bool check_begin(struct version *v, uint64_t off, struct check *c)
+{
+	struct extent x;
+	bool found;
+
+	mtx_lock(&v->lock);
+	found = v->backing && extmap_next(v->map, off, &x) == 0;
+	if (found) {
+		c->range = x.range;
+		memset(c->bad, 0, sizeof(c->bad));
+		c->b = NULL;
+		if (!x.evicting) {
+			memcpy(c->sums, x.sums, range_blocks(x.range) * sizeof(x.sums[0]));
+			c->b = backing_get(v->backing);
+			c->pin = version_pin_locked(v);
+		}
+	}
+	mtx_unlock(&v->lock);
+	return found;
+}
+
+static struct range check_block(const struct check *c, uint64_t n)
+{
+	return range_intersect(range_of_length(c->range.off + n * BLOCK_SIZE, BLOCK_SIZE),
+			       c->range);
+}
+
+/* Enter what was found out. Blocks that are bad now. */
+static uint64_t check_end(struct version *v, struct check *c, int *error)
+{
+	uint64_t bad = 0;
+
+	mtx_lock(&v->lock);
+	for (uint64_t n = 0; n < range_blocks(c->range); n++) {
+		struct range r = check_block(c, n);
+
+		if (!extmap_has(v->map, r))
+			continue;
+		if (!c->bad[n]) {
+			extmap_set_verified(v->map, r.off);
+			continue;
+		}
+		bad++;
+		if (version_condemn_locked(v, r))
+			*error = -ENOMEM;
+	}
+	version_unpin_locked(v, c->pin);
+	mtx_unlock(&v->lock);
+	backing_put(c->b);
+	return bad;
+}
+
+int store_verify(struct store *s, const struct object_key *key, uint64_t *ret_blocks,
+		 uint64_t *ret_bad)
+{
+	uint64_t blocks = 0, bad = 0;
+	struct version *v = NULL;
+	struct check *c;
+	int r, error = 0;
+
+	r = store_version_by_id(s, key, 0, &v);
+	c = r ? NULL : malloc(sizeof(*c));
+	if (!r && !c)
+		r = -ENOMEM;
+	if (!r)
+		version_wait_loaded(v);
+	for (uint64_t at = 0; !r && check_begin(v, at, c); at = c->range.end) {
+		if (!c->b)
+			continue;
+		for (uint64_t n = 0; n < range_blocks(c->range); n++) {
+			struct range b = check_block(c, n);
+
+			c->bad[n] =
+				!version_check_block(c->b, b.off, (size_t)range_len(b), c->sums[n]);
+			blocks++;
+		}
+		bad += check_end(v, c, &error);
+	}
+	atomic_fetch_add(&s->bad_blocks, bad);
+	if (!r && bad)
+		r = forget_round(s);
+	free(c);
+	version_put(v);
+	if (r && r != -ENOENT)
+		return r;
+	*ret_blocks = blocks;
+	*ret_bad = bad;
+	return error;
+}
+
+void store_stats(struct store *s, struct store_stats *ret)
+{
+	uint64_t disk = cache_disk_free(&s->cache);
+
+	mtx_lock(&s->lock);
+	*ret = (struct store_stats){.bytes_cached = atomic_load(&s->cached),
+				    .bytes_durable = atomic_load(&s->durable),
+				    .bytes_evicted = atomic_load(&s->evicted),
+				    .blocks_bad = atomic_load(&s->bad_blocks),
+				    .checkpoints = atomic_load(&s->checkpoints),
+				    .cache_size = s->cfg.cache_size,
+				    .disk_free = disk,
+				    .degraded = s->degraded};
+	mtx_unlock(&s->lock);
+}

@@ -1,0 +1,137 @@
+/*
+ * space.c - how much may be allocated: --cache-size and --min-free, held when bytes are written
+ *
+ * A writer reserves before it writes. Over a limit it is refused at once (its bytes reach the
+ * waiting readers through memory) and eviction is set going, so that a later write finds room: no
+ * writer ever waits for an eviction, and the limits are never passed.
+ *
+ * The account is in whole blocks of the file system. What the file system itself needs to map
+ * fragmented files is kept free: one block of it maps more than 300 of our 64 KiB blocks, and a
+ * 256th of the limit is ten times that.
+ */
+#include "base/clock.h"
+#include "store/store_priv.h"
+
+#define SPACE_RETRY_US (1 * USEC_PER_SEC)
+#define SPACE_ROOM_MAX (UINT64_C(256) << 20)
+#define SPACE_NO_LIMIT UINT64_MAX
+
+uint64_t space_len(const struct store *s, uint64_t bytes)
+{
+	uint64_t mask = s->cache.fs_block - 1;
+
+	return add_sat_u64(bytes, mask) & ~mask;
+}
+
+static uint64_t space_limit(const struct store *s)
+{
+	uint64_t size = s->cfg.cache_size;
+
+	return size == SPACE_NO_LIMIT ? size : size - size / 256;
+}
+
+/* Eviction begins this much before the limit, and backfill ends there. */
+static uint64_t space_room(const struct store *s)
+{
+	uint64_t limit = space_limit(s);
+
+	return limit == SPACE_NO_LIMIT ? 0 : min_u64(limit / 16, SPACE_ROOM_MAX);
+}
+
+static uint64_t sub_floor(uint64_t a, uint64_t b)
+{
+	return a > b ? a - b : 0;
+}
+
+int space_reserve(struct store *s, uint64_t bytes)
+{
+	uint64_t len = space_len(s, bytes), limit = space_limit(s), room = space_room(s);
+	uint64_t now = clock_now_us(), disk = cache_disk_free(&s->cache);
+	uint64_t over = 0, wanted = 0;
+	int r = 0;
+
+	mtx_lock(&s->lock);
+	if (s->degraded && now < s->retry_us) {
+		r = s->degraded;
+	} else {
+		over = sub_floor(add_sat_u64(s->used, len), limit);
+		over = max_u64(over,
+			       sub_floor(add_sat_u64(s->cfg.min_free, s->inflight + len), disk));
+		if (over) {
+			r = -ENOSPC;
+			wanted = over;
+		} else {
+			s->used += len;
+			s->inflight += len;
+			wanted = sub_floor(s->used, limit - room);
+		}
+		if (wanted) {
+			s->evict_wanted = max_u64(s->evict_wanted, wanted);
+			if (!(s->work & WORK_EVICT)) {
+				s->work |= WORK_EVICT;
+				cnd_signal(&s->wake);
+			}
+		}
+	}
+	mtx_unlock(&s->lock);
+	return r;
+}
+
+void space_written(struct store *s, uint64_t bytes)
+{
+	mtx_lock(&s->lock);
+	s->inflight -= space_len(s, bytes);
+	s->degraded = 0;
+	mtx_unlock(&s->lock);
+}
+
+/* Errors of the disk, which concern every file; the others are this file's or this moment's. */
+static bool space_is_disk(int error)
+{
+	return error == -ENOSPC || error == -EIO || error == -EDQUOT || error == -EROFS;
+}
+
+void space_failed(struct store *s, uint64_t bytes, int error)
+{
+	uint64_t len = space_len(s, bytes);
+
+	mtx_lock(&s->lock);
+	s->used -= len;
+	s->inflight -= len;
+	if (space_is_disk(error)) {
+		s->degraded = error;
+		s->retry_us = clock_now_us() + SPACE_RETRY_US;
+	}
+	mtx_unlock(&s->lock);
+}
+
+void space_release(struct store *s, uint64_t bytes)
+{
+	mtx_lock(&s->lock);
+	s->used -= min_u64(s->used, space_len(s, bytes));
+	mtx_unlock(&s->lock);
+}
+
+void space_adjust(struct store *s, uint64_t was, uint64_t is)
+{
+	mtx_lock(&s->lock);
+	s->used = s->used - min_u64(s->used, space_len(s, was)) + space_len(s, is);
+	mtx_unlock(&s->lock);
+}
+
+bool store_has_room(struct store *s, uint64_t need)
+{
+	uint64_t limit = space_limit(s), disk = cache_disk_free(&s->cache);
+	uint64_t now = clock_now_us();
+	bool room;
+
+	need = space_len(s, need);
+	mtx_lock(&s->lock);
+	/* When it is time to try the disk again, backfill may be the one that tries. */
+	room = (!s->degraded || now >= s->retry_us) &&
+	       add_sat_u64(s->used, need) <= limit - space_room(s) &&
+	       add_sat_u64(add_sat_u64(s->cfg.min_free, s->cfg.min_free / 16),
+			   s->inflight + need) <= disk;
+	mtx_unlock(&s->lock);
+	return room;
+}

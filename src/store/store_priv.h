@@ -1,0 +1,125 @@
+/*
+ * store_priv.h - the inside of the store, for its own files alone
+ *
+ * Threads: callers (any), the database thread (dbthread.h), the upkeep thread (upkeep.c), a few
+ * that only sync files (syncpool.h).
+ */
+#ifndef STORE_STORE_PRIV_H
+#define STORE_STORE_PRIV_H
+
+#include "store/cache.h"
+#include "store/dbthread.h"
+#include "store/record.h"
+#include "store/store.h"
+#include "store/syncpool.h"
+#include "store/version_priv.h"
+
+/* What the upkeep thread has to look after; bits of store->work. */
+enum store_work {
+	WORK_CONDEMNED = 1, /* some version has condemned blocks */
+	WORK_SCRUB = 2,	    /* some version is gated */
+	WORK_EVICT = 4,	    /* evict_wanted */
+	WORK_NEW = 8,	    /* something is dirty: a checkpoint when its time comes */
+	WORK_NOW = 16,	    /* … at once */
+	WORK_TOUCHED = 32,  /* atimes to be flushed when their time comes */
+	WORK_GRAVES = 64,
+	WORK_DAMAGED = 128, /* the database had to be replaced */
+	WORK_SWEEP = 256,   /* look for files without a row, and rows without an object */
+};
+
+TAILQ_HEAD(version_list, version);
+
+struct store {
+	struct mtx lock; /* RANK_STORE; guards what follows */
+	struct cnd wake; /* the upkeep thread waits */
+	struct cnd done; /* others wait for it */
+	struct records records;
+	struct version_list versions; /* all in memory, superseded ones too */
+	size_t version_count;
+	struct version_list graves; /* nobody holds them: row and file are to go */
+	uint64_t next_id;
+	unsigned int work;
+	bool stopping;
+	uint64_t due_us;	  /* of the next checkpoint, while WORK_NEW */
+	uint64_t touch_due_us;	  /* of the next flush of atimes, while WORK_TOUCHED */
+	uint64_t asked, answered; /* rounds of upkeep that callers wait for */
+	int checkpoint_error;	  /* of the last one */
+	int forget_error;	  /* of the last forgetting that a caller asked for */
+	/* space.c */
+	uint64_t used;	   /* allocated, by our account */
+	uint64_t inflight; /* … of it not yet written, so that the disk does not know */
+	uint64_t evict_wanted;
+	uint64_t evict_not_before_us;
+	int degraded;
+	uint64_t retry_us; /* degraded: when the disk is tried again */
+
+	/* Counters, changed anywhere. */
+	atomic_uint_fast64_t cached, durable, dirty_bytes, evicted, bad_blocks, checkpoints;
+
+	/* Never change after store_open(). */
+	struct store_config cfg;
+	struct cache cache;
+	struct dbthread db;
+	struct syncpool sync;
+	pthread_t upkeep;
+};
+
+/* Set bits of work and wake the upkeep thread. No lock held. */
+void store_poke(struct store *s, unsigned int work);
+/* Wait for one whole round of upkeep that starts after the call, with these bits set. */
+void store_round(struct store *s, unsigned int work);
+/* Called by version_put() for what may be the last reference. */
+void store_release(struct version *v);
+/* All versions in memory for which want() says so (called with their lock held), each with a
+ * reference. */
+int store_collect(struct store *s, bool (*want)(const struct version *v), struct version ***ret,
+		  size_t *ret_count);
+void store_put_all(struct version **list, size_t count);
+/* The object's current version if it is id, into memory (loading). 0, -ENOENT, -ENOMEM. */
+int store_version_by_id(struct store *s, const struct object_key *key, uint64_t id,
+			struct version **ret);
+
+/* upkeep.c */
+void *upkeep_main(void *store);
+/* checkpoint.c: upkeep thread. flush: atimes too. 0 or -errno. */
+int checkpoint_run(struct store *s, bool flush);
+
+/* forget.c: upkeep thread. */
+struct forget {
+	struct version *v;	/* a reference */
+	struct rangeset ranges; /* whole blocks */
+	bool marked;		/* they are evicting already */
+};
+void forget_init(struct forget *f, struct version *v);
+void forget_done(struct forget *f);
+/* Durably forget, punch, make gaps of it, tell. 0 or -errno (then what was present is so again). */
+int forget_run(struct store *s, struct forget *items, size_t count, uint64_t *ret_bytes);
+int forget_condemned(struct store *s);
+/* What was never committed, after a failed sync. */
+void forget_uncommitted(struct store *s, struct version *v);
+/* Rows and files of versions that nobody holds any more. */
+void forget_graves(struct store *s);
+
+/* evict.c: upkeep thread. */
+void evict_run(struct store *s);
+
+/* sweep.c: upkeep thread. */
+void sweep_scrub(struct store *s);
+void sweep_run(struct store *s);
+/* After a replaced database: what is in memory becomes new again, the rest is forgotten. */
+void sweep_damaged(struct store *s);
+
+/* space.c: any thread, no lock held. */
+/* What r takes on the disk. */
+uint64_t space_len(const struct store *s, uint64_t bytes);
+/* 0: bytes may be written now, and one of the next two is called. -ENOSPC: not now. Else why not at
+ * all. */
+int space_reserve(struct store *s, uint64_t bytes);
+void space_written(struct store *s, uint64_t bytes);
+void space_failed(struct store *s, uint64_t bytes, int error);
+/* Blocks were given back. */
+void space_release(struct store *s, uint64_t bytes);
+/* A load found other bytes than the record said. */
+void space_adjust(struct store *s, uint64_t was, uint64_t is);
+
+#endif

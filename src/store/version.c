@@ -1,0 +1,555 @@
+/*
+ * version.c - the bytes of one version: read them or wait for them
+ *
+ * A read asks the map and parks in one critical section. What is there is pinned, so that it is not
+ * punched while the answer is on its way, and answered after the lock from a shared mapping of the
+ * backing file (MEASURED: as fast as splice without its traps), or by pread where there is none.
+ * Blocks whose sums came from the database are checked first; a wrong one is condemned (forget.c
+ * makes a gap of it, and lost() tells), and the read parks for it.
+ *
+ * Pins are counted by epoch: version_drain() starts a new one and waits for the readers of the old,
+ * so that readers who keep coming can't hold off an eviction for ever.
+ */
+#include <xxhash.h>
+
+#include "base/clock.h"
+#include "store/store_priv.h"
+
+struct version *version_new(struct store *s, struct record *rec, uint64_t id,
+			    const struct validator *validator, uint64_t size)
+{
+	struct version *v = calloc(1, sizeof(*v));
+
+	if (!v)
+		return NULL;
+	v->map = extmap_new(size);
+	if (!v->map) {
+		free(v);
+		return NULL;
+	}
+	mtx_init(&v->lock, RANK_VERSION, "version");
+	cnd_init(&v->changed);
+	TAILQ_INIT(&v->waiters);
+	TAILQ_INIT(&v->claims);
+	rangeset_init(&v->dirty);
+	rangeset_init(&v->syncing);
+	rangeset_init(&v->condemned);
+	v->validator = validator ? *validator : VALIDATOR_INIT;
+	v->store = s;
+	v->rec = rec;
+	v->id = id;
+	atomic_init(&v->refs, 1);
+	return v;
+}
+
+void version_free(struct version *v)
+{
+	if (!v)
+		return;
+	backing_put(v->backing);
+	rangeset_done(&v->dirty);
+	rangeset_done(&v->syncing);
+	rangeset_done(&v->condemned);
+	extmap_free(v->map);
+	cnd_done(&v->changed);
+	mtx_done(&v->lock);
+	free(v);
+}
+
+struct version *version_get(struct version *v)
+{
+	atomic_fetch_add_explicit(&v->refs, 1, memory_order_relaxed);
+	return v;
+}
+
+void version_put(struct version *v)
+{
+	unsigned int refs;
+
+	if (!v)
+		return;
+	refs = atomic_load(&v->refs);
+	while (refs > 1) {
+		if (atomic_compare_exchange_weak(&v->refs, &refs, refs - 1))
+			return;
+	}
+	store_release(v);
+}
+
+void version_hold_locked(struct version *v, enum version_hold hold)
+{
+	if (v->holds & hold)
+		return;
+	v->holds |= hold;
+	version_get(v);
+}
+
+bool version_unhold_locked(struct version *v, enum version_hold hold)
+{
+	if (!(v->holds & hold))
+		return false;
+	v->holds &= ~(unsigned int)hold;
+	return true;
+}
+
+/* ---- pins ---- */
+
+unsigned int version_pin_locked(struct version *v)
+{
+	unsigned int pin = v->epoch & 1;
+
+	v->pins[pin]++;
+	return pin;
+}
+
+void version_unpin_locked(struct version *v, unsigned int pin)
+{
+	if (--v->pins[pin] == 0)
+		cnd_broadcast(&v->changed);
+}
+
+void version_drain(struct version *v)
+{
+	unsigned int old;
+
+	mtx_lock(&v->lock);
+	old = v->epoch & 1;
+	v->epoch++;
+	while (v->pins[old] > 0)
+		cnd_wait(&v->changed, &v->lock);
+	mtx_unlock(&v->lock);
+}
+
+/* ---- blocks ---- */
+
+size_t version_block_len(const struct version *v, uint64_t off)
+{
+	return (size_t)range_len(range_intersect(range_of_length(off, BLOCK_SIZE),
+						 (struct range){0, extmap_size(v->map)}));
+}
+
+bool version_check_block(const struct backing *b, uint64_t off, size_t len, uint64_t sum)
+{
+	void *buf = malloc(len);
+	bool good;
+
+	if (!buf)
+		return false;
+	good = backing_read(b, off, buf, len) == 0 && XXH3_64bits(buf, len) == sum;
+	free(buf);
+	return good;
+}
+
+int version_condemn_locked(struct version *v, struct range r)
+{
+	int error;
+
+	r = range_to_blocks(r, extmap_size(v->map));
+	error = rangeset_add(&v->condemned, r);
+	if (error)
+		return error;
+	error = extmap_set_evicting(v->map, r, true);
+	if (error) {
+		/* Left in condemned it does no harm: only what is evicting is forgotten. */
+		return error;
+	}
+	version_hold_locked(v, HOLD_CONDEMNED);
+	return 0;
+}
+
+bool version_waits_locked(const struct version *v, struct range r)
+{
+	struct waiter *w;
+
+	TAILQ_FOREACH (w, &v->waiters, link) {
+		if (range_overlaps(w->range, r))
+			return true;
+	}
+	return false;
+}
+
+/* ---- waiters ---- */
+
+/* The n-th block that w touches, clipped to what w wants of it. */
+static struct range waiter_block(const struct waiter *w, unsigned int n)
+{
+	uint64_t off = block_floor(w->range.off) + n * BLOCK_SIZE;
+
+	return range_intersect(range_of_length(off, BLOCK_SIZE), w->range);
+}
+
+static bool waiter_ready_locked(const struct version *v, const struct waiter *w)
+{
+	uint64_t blocks = range_blocks(w->range);
+
+	if (!w->memory_blocks)
+		return !v->loading && extmap_has(v->map, w->range);
+	for (unsigned int n = 0; n < blocks; n++) {
+		if (w->memory_blocks & (UINT32_C(1) << n))
+			continue;
+		if (v->loading || !extmap_has(v->map, waiter_block(w, n)))
+			return false;
+	}
+	return true;
+}
+
+static void waiter_end(struct waiter *w, int error, const void *data)
+{
+	void *memory = w->memory;
+
+	w->memory = NULL;
+	w->memory_blocks = 0;
+	w->done(w, error, data); /* w may be gone after it */
+	free(memory);
+}
+
+static void version_park_locked(struct version *v, struct waiter *w)
+{
+	TAILQ_INSERT_TAIL(&v->waiters, w, link);
+	v->waiter_count++;
+}
+
+static void version_unpark_locked(struct version *v, struct waiter *w)
+{
+	TAILQ_REMOVE(&v->waiters, w, link);
+	v->waiter_count--;
+}
+
+void version_collect_locked(struct version *v, struct range r, struct waiter_list *list)
+{
+	struct waiter *w, *next;
+
+	TAILQ_FOREACH_SAFE (w, &v->waiters, link, next) {
+		if (range_overlaps(w->range, r) && waiter_ready_locked(v, w)) {
+			version_unpark_locked(v, w);
+			TAILQ_INSERT_TAIL(list, w, link);
+		}
+	}
+}
+
+/* Bytes of a pinned waiter that are not in its memory yet. 0 or -errno. */
+static int waiter_fill(struct waiter *w, const struct backing *b)
+{
+	uint64_t blocks = range_blocks(w->range);
+	int r = 0;
+
+	for (unsigned int n = 0; !r && n < blocks; n++) {
+		struct range part = waiter_block(w, n);
+
+		if (w->memory_blocks & (UINT32_C(1) << n))
+			continue;
+		r = b ? backing_read(b, part.off, (char *)w->memory + (part.off - w->range.off),
+				     (size_t)range_len(part))
+		      : -EIO;
+	}
+	return r;
+}
+
+/* Answer w, whose bytes are pinned. 0: done. -errno: they can't be read, nothing was said. */
+static int waiter_answer(struct waiter *w, struct backing *b)
+{
+	const void *data = NULL;
+	int r;
+
+	if (!w->memory && b)
+		data = backing_map(b, w->range);
+	if (!data) {
+		if (!w->memory)
+			w->memory = malloc((size_t)range_len(w->range));
+		if (!w->memory)
+			return -ENOMEM;
+		r = waiter_fill(w, b);
+		if (r)
+			return r;
+		data = w->memory;
+	}
+	waiter_end(w, 0, data);
+	return 0;
+}
+
+/*
+ * Check the blocks of w that were not since the map was loaded. w is off the list. True: all are
+ * good; false: one was not, or the lock was let go for long enough that all must be asked again.
+ */
+static int version_verify_locked(struct version *v, struct waiter *w, bool *ret_poke)
+	REQUIRES(v->lock)
+{
+	struct backing *b;
+	uint64_t off, sum;
+	unsigned int pin;
+	size_t len;
+	bool good;
+	int r;
+
+	if (v->loading || extmap_next_unverified(v->map, w->range, &off, &sum))
+		return 0;
+	len = version_block_len(v, off);
+	b = backing_get(v->backing);
+	pin = version_pin_locked(v);
+	mtx_unlock(&v->lock);
+	good = version_check_block(b, off, len, sum);
+	backing_put(b);
+	mtx_lock(&v->lock);
+	version_unpin_locked(v, pin);
+	if (!extmap_has(v->map, range_of_length(off, len)))
+		return -EAGAIN;
+	if (good) {
+		extmap_set_verified(v->map, off);
+		return -EAGAIN;
+	}
+	atomic_fetch_add(&v->store->bad_blocks, 1);
+	r = version_condemn_locked(v, range_of_length(off, len));
+	*ret_poke = true;
+	return r ? r : -EAGAIN;
+}
+
+static void version_touch_locked(struct version *v, struct range r, bool *ret_first)
+{
+	uint32_t now_s = (uint32_t)clock_wall_s();
+
+	extmap_touch(v->map, r, now_s);
+	if (!(v->holds & HOLD_TOUCHED) && !v->closed) {
+		version_hold_locked(v, HOLD_TOUCHED);
+		*ret_first = true;
+	}
+}
+
+/*
+ * Answer w if its bytes are there, else park it. w is on no list. 0: answered. -EINPROGRESS:
+ * parked.
+ */
+static int version_attempt(struct version *v, struct waiter *w)
+{
+	bool poke = false, touched = false;
+	struct backing *b = NULL;
+	unsigned int pin = 0;
+	int r;
+
+	mtx_lock(&v->lock);
+	for (;;) {
+		if (!waiter_ready_locked(v, w)) {
+			r = w->cancelled ? -ECANCELED : -EINPROGRESS;
+			if (r == -EINPROGRESS)
+				version_park_locked(v, w);
+			break;
+		}
+		r = version_verify_locked(v, w, &poke);
+		if (r == -EAGAIN)
+			continue;
+		if (r)
+			break;
+		version_touch_locked(v, w->range, &touched);
+		b = v->backing ? backing_get(v->backing) : NULL;
+		pin = version_pin_locked(v);
+		mtx_unlock(&v->lock);
+
+		r = waiter_answer(w, b);
+		backing_put(b);
+		mtx_lock(&v->lock);
+		version_unpin_locked(v, pin);
+		if (r != -EIO)
+			break;
+		/* The disk does not give it back: as good as a wrong checksum. */
+		atomic_fetch_add(&v->store->bad_blocks, range_blocks(w->range));
+		r = version_condemn_locked(v, w->range);
+		poke = true;
+		if (r)
+			break;
+	}
+	mtx_unlock(&v->lock);
+	if (r < 0 && r != -EINPROGRESS) {
+		waiter_end(w, r, NULL);
+		r = 0;
+	}
+	if (poke || touched)
+		store_poke(v->store, (poke ? WORK_CONDEMNED : 0) | (touched ? WORK_TOUCHED : 0));
+	return r;
+}
+
+void version_answer(struct version *v, struct waiter_list *list)
+{
+	struct waiter *w;
+
+	while ((w = TAILQ_FIRST(list)) != NULL) {
+		TAILQ_REMOVE(list, w, link);
+		version_attempt(v, w);
+	}
+}
+
+int version_read(struct version *v, struct waiter *w)
+{
+	uint64_t size = version_size(v);
+
+	if (range_empty(w->range) || range_blocks(w->range) > WAITER_BLOCKS_MAX ||
+	    (size != SIZE_UNKNOWN && w->range.end > size))
+		return -EINVAL;
+	w->memory = NULL;
+	w->memory_blocks = 0;
+	w->cancelled = false;
+	return version_attempt(v, w);
+}
+
+bool version_cancel(struct version *v, struct waiter *w)
+{
+	struct waiter *at;
+
+	mtx_lock(&v->lock);
+	TAILQ_FOREACH (at, &v->waiters, link) {
+		if (at == w)
+			break;
+	}
+	if (at)
+		version_unpark_locked(v, w);
+	else
+		w->cancelled = true;
+	mtx_unlock(&v->lock);
+	if (at) {
+		free(w->memory);
+		w->memory = NULL;
+	}
+	return at != NULL;
+}
+
+unsigned int version_fail(struct version *v, struct range r, int error)
+{
+	struct waiter_list list = TAILQ_HEAD_INITIALIZER(list);
+	struct waiter *w, *next;
+	unsigned int count = 0;
+
+	mtx_lock(&v->lock);
+	TAILQ_FOREACH_SAFE (w, &v->waiters, link, next) {
+		if (range_overlaps(w->range, r)) {
+			version_unpark_locked(v, w);
+			TAILQ_INSERT_TAIL(&list, w, link);
+		}
+	}
+	mtx_unlock(&v->lock);
+	while ((w = TAILQ_FIRST(&list)) != NULL) {
+		TAILQ_REMOVE(&list, w, link);
+		waiter_end(w, error, NULL);
+		count++;
+	}
+	return count;
+}
+
+/* ---- asking ---- */
+
+int version_next_gap(struct version *v, struct range within, struct range *ret)
+{
+	int r;
+
+	mtx_lock(&v->lock);
+	r = v->loading ? -ENOENT : extmap_next_gap(v->map, within, ret);
+	mtx_unlock(&v->lock);
+	return r;
+}
+
+bool version_awaited(struct version *v, struct range r)
+{
+	bool waits;
+
+	mtx_lock(&v->lock);
+	waits = version_waits_locked(v, r);
+	mtx_unlock(&v->lock);
+	return waits;
+}
+
+uint64_t version_size(struct version *v)
+{
+	uint64_t size;
+
+	mtx_lock(&v->lock);
+	size = extmap_size(v->map);
+	mtx_unlock(&v->lock);
+	return size;
+}
+
+/* Size or validator are to be written with the next checkpoint, if there is a row at all. */
+static bool version_mark_meta_locked(struct version *v)
+{
+	if (!v->has_row || v->closed)
+		return false;
+	v->meta_dirty = true;
+	version_hold_locked(v, HOLD_DIRTY);
+	return true;
+}
+
+int version_set_size(struct version *v, uint64_t size)
+{
+	struct backing *b = NULL;
+	bool poke = false;
+	uint64_t had;
+	int r;
+
+	mtx_lock(&v->lock);
+	while (v->loading || v->making)
+		cnd_wait(&v->changed, &v->lock);
+	had = extmap_size(v->map);
+	r = extmap_set_size(v->map, size);
+	if (!r && had == SIZE_UNKNOWN) {
+		poke = version_mark_meta_locked(v);
+		b = v->backing ? backing_get(v->backing) : NULL;
+	}
+	mtx_unlock(&v->lock);
+	/* A file that can't get its length grows as it is written: nothing else depends on it. */
+	if (b)
+		backing_set_size(b, size);
+	backing_put(b);
+	if (poke)
+		store_poke(v->store, WORK_NEW);
+	return r;
+}
+
+void version_validator(struct version *v, struct validator *ret)
+{
+	mtx_lock(&v->lock);
+	*ret = v->validator;
+	mtx_unlock(&v->lock);
+}
+
+void version_learn(struct version *v, const struct validator *got)
+{
+	struct validator had;
+	bool poke = false;
+
+	mtx_lock(&v->lock);
+	had = v->validator;
+	validator_learn(&v->validator, got);
+	if (strcmp(had.etag, v->validator.etag) ||
+	    had.last_modified != v->validator.last_modified || had.size != v->validator.size)
+		poke = version_mark_meta_locked(v);
+	mtx_unlock(&v->lock);
+	if (poke)
+		store_poke(v->store, WORK_NEW);
+}
+
+bool version_complete(struct version *v)
+{
+	bool complete;
+
+	mtx_lock(&v->lock);
+	complete = !v->loading && extmap_complete(v->map);
+	mtx_unlock(&v->lock);
+	return complete;
+}
+
+void version_info(struct version *v, struct version_info *ret)
+{
+	mtx_lock(&v->lock);
+	*ret = (struct version_info){.size = extmap_size(v->map),
+				     .bytes_present = extmap_bytes(v->map),
+				     .bytes_durable = v->durable_bytes,
+				     .extents = extmap_count(v->map),
+				     .waiters = v->waiter_count,
+				     .uncached = v->uncached,
+				     .loading = v->loading};
+	mtx_unlock(&v->lock);
+}
+
+void version_wait_loaded(struct version *v)
+{
+	mtx_lock(&v->lock);
+	while (v->loading)
+		cnd_wait(&v->changed, &v->lock);
+	mtx_unlock(&v->lock);
+}

@@ -370,15 +370,22 @@ static void add_merged_path(struct strbuf *b, const struct parts *base, struct p
 	strbuf_done(&merged);
 }
 
-/* Servers send spaces and UTF-8 in a Location; a URL has neither. -EINVAL: control bytes. */
-static int add_escaped(struct strbuf *b, const char *s)
+/*
+ * Servers send spaces and UTF-8 in a Location; a URL has neither. A host is left as it is:
+ * url_origin() and libcurl know names that are not ASCII, but not their escaped form. -EINVAL:
+ * control bytes.
+ */
+static int add_escaped(struct strbuf *b, const char *location)
 {
-	for (; *s; s++) {
+	struct piece host = split(location).authority;
+
+	for (const char *s = location; *s; s++) {
 		unsigned char c = (unsigned char)*s;
+		bool in_host = host.len > 0 && s >= host.s && s < host.s + host.len;
 
 		if (c < 0x20 || c == 0x7f)
 			return -EINVAL;
-		if (c == ' ' || c >= 0x80)
+		if (!in_host && (c == ' ' || c >= 0x80))
 			strbuf_addf(b, "%%%02X", c);
 		else
 			strbuf_addc(b, (char)c);

@@ -249,6 +249,7 @@ static const struct {
 	{"https://other", "https://other"},
 	{"/a//../b", "http://a/a/b"},
 	{"a b\xc3\xa4", "http://a/b/c/a%20b%C3%A4"},
+	{"http://b\xc3\xbc.example/\xc3\xbc", "http://b\xc3\xbc.example/%C3%BC"},
 	{"/x:y", "http://a/x:y"},
 	{"1:2", "http://a/b/c/1:2"},
 };

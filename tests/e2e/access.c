@@ -208,8 +208,10 @@ static int count_blocks(int fd, uint64_t size, uint64_t *sum)
 	void *map = size ? mmap(NULL, size, PROT_READ, MAP_SHARED, fd, 0) : NULL;
 	uint64_t last = UINT64_MAX;
 
-	if (!resident || map == MAP_FAILED || (size && mincore(map, size, resident) < 0))
+	if (!resident || map == MAP_FAILED || (size && mincore(map, size, resident) < 0)) {
+		free(resident);
 		return -1;
+	}
 	for (uint64_t i = 0; i < pages; i++) {
 		if (resident[i] & 1 && i / per_block != last) {
 			last = i / per_block;

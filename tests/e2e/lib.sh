@@ -222,6 +222,7 @@ requests() { stat_of requests "$1"; }
 sent() { stat_of bytes "$1"; }
 all_requests() { stat_of requests; }
 all_sent() { stat_of bytes; }
+peak() { stat_of peak "$1"; } # most requests at once
 connections() { stat_of connections; }
 
 quiet() { # until no request is being answered for a moment

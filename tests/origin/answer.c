@@ -156,7 +156,9 @@ static bool refused(struct plan *p)
 
 	if (!r) {
 		error_page(p, 404);
-	} else if (p->fault[FAULT_STATUS]) {
+		return true;
+	}
+	if (p->fault[FAULT_STATUS]) {
 		status_fault(p, p->fault[FAULT_STATUS]);
 	} else if (!authorised(p)) {
 		error_page(p, 401);

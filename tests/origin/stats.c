@@ -12,18 +12,22 @@
 #define JSON_MAX     (64UL * 1024 * 1024)
 #define LOG_LINE_MAX (2 * HEAD_MAX)
 
+struct counts {
+	uint64_t requests, bytes, active, peak, aborted; /* peak: of active */
+};
+
 struct path_stats {
 	struct path_stats *next;
 	uint64_t rule_serial; /* of the rule that nth counts under */
 	uint64_t nth;
-	uint64_t requests, bytes, active, aborted;
+	struct counts n;
 	char path[];
 };
 
 struct stats {
 	pthread_mutex_t mutex;
 	struct path_stats *bucket[BUCKETS];
-	uint64_t requests, bytes, active, aborted;
+	struct counts n;
 	uint64_t connections_made, connections_open;
 	struct {
 		struct in_addr peer;
@@ -73,21 +77,33 @@ static struct path_stats *find_path(struct stats *s, const char *path, bool make
 	return p;
 }
 
+static void count_begin(struct counts *n)
+{
+	n->requests++;
+	n->active++;
+	n->peak = max_u64(n->peak, n->active);
+}
+
+static void count_end(struct counts *n, const struct exchange *x)
+{
+	n->active--;
+	n->bytes += x->sent;
+	n->aborted += x->aborted;
+}
+
 void stats_begin(struct stats *s, struct exchange *x, uint64_t rule_serial)
 {
 	struct path_stats *p;
 
 	x->began_us = clock_now_us();
 	pthread_mutex_lock(&s->mutex);
-	s->requests++;
-	s->active++;
+	count_begin(&s->n);
 	p = find_path(s, x->rq->path, true);
 	if (p) {
 		if (p->rule_serial != rule_serial)
 			p->nth = 0;
 		p->rule_serial = rule_serial;
-		p->requests++;
-		p->active++;
+		count_begin(&p->n);
 		x->nth = ++p->nth;
 	}
 	x->path = p;
@@ -156,14 +172,9 @@ void stats_end(struct stats *s, struct exchange *x)
 	if (s->log_fd >= 0)
 		log_exchange(s, x);
 	pthread_mutex_lock(&s->mutex);
-	s->active--;
-	s->bytes += x->sent;
-	s->aborted += x->aborted;
-	if (x->path) {
-		x->path->active--;
-		x->path->bytes += x->sent;
-		x->path->aborted += x->aborted;
-	}
+	count_end(&s->n, x);
+	if (x->path)
+		count_end(&x->path->n, x);
 	pthread_mutex_unlock(&s->mutex);
 }
 
@@ -214,13 +225,12 @@ void stats_client_remove(struct stats *s, struct in_addr peer)
 	pthread_mutex_unlock(&s->mutex);
 }
 
-static void json_counts(struct strbuf *b, uint64_t requests, uint64_t bytes, uint64_t active,
-			uint64_t aborted)
+static void json_counts(struct strbuf *b, const struct counts *n)
 {
 	strbuf_addf(b,
 		    "\"requests\":%" PRIu64 ",\"bytes\":%" PRIu64 ",\"active\":%" PRIu64
-		    ",\"aborted\":%" PRIu64,
-		    requests, bytes, active, aborted);
+		    ",\"peak\":%" PRIu64 ",\"aborted\":%" PRIu64,
+		    n->requests, n->bytes, n->active, n->peak, n->aborted);
 }
 
 static void json_paths(struct stats *s, struct strbuf *out)
@@ -230,12 +240,12 @@ static void json_paths(struct stats *s, struct strbuf *out)
 	strbuf_adds(out, ",\"paths\":{");
 	for (unsigned int i = 0; i < BUCKETS; i++) {
 		for (struct path_stats *p = s->bucket[i]; p; p = p->next) {
-			if (p->requests == 0)
+			if (p->n.requests == 0)
 				continue;
 			strbuf_adds(out, comma);
 			json_string(out, p->path);
 			strbuf_adds(out, ":{");
-			json_counts(out, p->requests, p->bytes, p->active, p->aborted);
+			json_counts(out, &p->n);
 			strbuf_adds(out, "}");
 			comma = ",";
 		}
@@ -249,11 +259,11 @@ void stats_json(struct stats *s, const char *path, struct strbuf *out)
 	strbuf_adds(out, "{");
 	if (path) {
 		struct path_stats *p = find_path(s, path, false);
+		struct counts none = {0};
 
-		json_counts(out, p ? p->requests : 0, p ? p->bytes : 0, p ? p->active : 0,
-			    p ? p->aborted : 0);
+		json_counts(out, p ? &p->n : &none);
 	} else {
-		json_counts(out, s->requests, s->bytes, s->active, s->aborted);
+		json_counts(out, &s->n);
 		strbuf_addf(out, ",\"connections\":%" PRIu64 ",\"open\":%" PRIu64,
 			    s->connections_made, s->connections_open);
 		json_paths(s, out);
@@ -265,11 +275,11 @@ void stats_json(struct stats *s, const char *path, struct strbuf *out)
 void stats_reset(struct stats *s)
 {
 	pthread_mutex_lock(&s->mutex);
-	s->requests = s->bytes = s->aborted = 0;
+	s->n = (struct counts){.active = s->n.active, .peak = s->n.active};
 	s->connections_made = 0;
 	for (unsigned int i = 0; i < BUCKETS; i++) {
 		for (struct path_stats *p = s->bucket[i]; p; p = p->next)
-			p->requests = p->bytes = p->aborted = 0;
+			p->n = (struct counts){.active = p->n.active, .peak = p->n.active};
 	}
 	pthread_mutex_unlock(&s->mutex);
 }

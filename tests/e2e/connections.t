@@ -1,0 +1,29 @@
+#!/usr/bin/env bash
+# As many connections as are asked for; by themselves more where each is slow, one where one is enough; never above the ceilings.
+. "$(dirname "$0")/lib.sh"
+
+size=16000000
+origin_start "/* size=$size" "/slow* size=$size rate=3M" '/small* size=100000'
+list /one "size=$size" /four "size=$size" /slow "size=$size" /slow1 "size=$size" /slow2 "size=$size" /slow3 "size=$size" \
+	/small "size=100000"
+must_mnt --connections=1
+ok 'one: all bytes' content "$M/one" /one
+is 'one: at once' "$(peak /one)" 1
+remnt --connections=4
+ctl "/four size=$size rate=4M"
+ok 'four: all bytes' content "$M/four" /four
+is 'four: at once' "$(peak /four)" 4
+remnt
+ok 'auto, slow responses: all bytes' content "$M/slow" /slow
+at_least 'auto, slow responses: at once' "$(peak /slow)" 3
+ok 'auto, small: all bytes' content "$M/small" /small
+is 'auto, small: requests' "$(requests /small)" 1
+remnt --connections=8 --max-connections=5
+for f in 1 2 3; do
+	content "$M/slow$f" "/slow$f" >"$T/read-$f" &
+done
+wait_for 60 eval '[ -z "$(jobs -r | grep content)" ]'
+quiet
+at_most 'connections under --max-connections=5' "$(connections)" 40
+at_most 'requests at once' "$(stat_of peak)" 5
+done_testing

@@ -1,0 +1,30 @@
+#!/usr/bin/env bash
+# A manifest from standard input, from a URL (and its last good copy when that is gone), as JSON and as JSON Lines.
+. "$(dirname "$0")/lib.sh"
+
+origin_start '/* size=70000' "/list file=$T/list"
+list /a /b 'out=d/b'
+ok 'standard input' eval '"$RGETFS" mount --cache-dir="$T/cache" - "$M" <"$T/list"'
+ok 'reads' content "$M/d/b" /b
+unmnt
+url_mnt() { "$RGETFS" mount --cache-dir="$T/cache" --retry-time=2s "$U/list" "$M"; }
+ok 'a URL' url_mnt
+ok 'reads from it' content "$M/a" /a
+sleep 1
+unmnt
+ctl '/list fault=status:503'
+ok 'the URL does not answer: the last good copy' url_mnt
+ok 'reads what is cached' content "$M/a" /a
+unmnt
+printf '{"version":1,"entries":[{"path":"x/a","url":"%s/a","size":70000,"mtime":1000000000,"mode":"0555"},{"path":"empty/"}]}\n' "$U" >"$T/list"
+must_mnt
+ok 'JSON' content "$M/x/a" /a
+is 'mtime' "$(stat -c %Y "$M/x/a")" 1000000000
+is 'mode' "$(stat -c %a "$M/x/a")" 555
+ok 'an empty directory' test -d "$M/empty"
+unmnt
+printf '{"path":"l/%s","urls":["%s/a","%s/b"],"id":"%s"}\n' 1 "$U" "$U" 1 >"$T/list"
+printf '{"path":"l/2","url":"%s/b"}\n' "$U" >>"$T/list"
+must_mnt
+ok 'JSON Lines' content "$M/l/2" /b
+done_testing

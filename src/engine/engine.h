@@ -1,8 +1,8 @@
 /*
  * engine.h - core, store and net together: what the file system, the control socket and get talk to
  *
- * Any thread may call what is here. A thread of the engine's own owns scheduler, leases and origins; calls
- * post to it and return. Nothing here blocks on the network unless it says so.
+ * Any thread may call what is here. A thread of the engine's own owns scheduler, leases and
+ * origins; calls post to it and return. Nothing here blocks on the network unless it says so.
  *
  *   object   one remote resource, found by its identity; counted; exists in memory while in use
  *   handle   one open file: carries a reader's wants and read-ahead
@@ -27,15 +27,16 @@ enum fill_mode { FILL_NONE, FILL_OPENED, FILL_ALL };
 struct engine_config {
 	struct sched_config sched;
 	struct fetch_config fetch;
-	struct store_config store;       /* lost and ctx are the engine's to set */
+	struct store_config store; /* lost and ctx are the engine's to set */
 	enum fill_mode fill;
-	uint64_t fill_after;             /* bytes really read before backfill of a file begins */
-	uint64_t revalidate_us;          /* age of an answer that an open asks again for; UINT64_MAX never, 0 always */
+	uint64_t fill_after;	/* bytes really read before backfill of a file begins */
+	uint64_t revalidate_us; /* age of an answer that an open asks again for; UINT64_MAX never, 0
+				   always */
 	bool offline;
-	unsigned int parked_per_origin;  /* reads waiting at most; beyond: EIO */
+	unsigned int parked_per_origin; /* reads waiting at most; beyond: EIO */
 	/*
-	 * An object has another version, size or state than before (its node must change); called on the
-	 * engine thread with no lock held. May be NULL.
+	 * An object has another version, size or state than before (its node must change); called
+	 * on the engine thread with no lock held. May be NULL.
 	 */
 	void (*changed)(void *ctx, struct object *o);
 	void *ctx;
@@ -49,59 +50,76 @@ int engine_free(struct engine *e);
 void engine_stop(struct engine *e);
 
 /* ---- objects ---- */
-/* The object of entry index of m; one more reference. m is referenced. 0 or -ENOMEM. Never blocks on network. */
+/* The object of entry index of m; one more reference. m is referenced. 0 or -ENOMEM. Never blocks
+ * on network. */
 int engine_object(struct engine *e, struct manifest *m, uint32_t index, struct object **ret);
 struct object *object_get(struct object *o);
 void object_put(struct object *o);
 
-enum object_state { OBJECT_IDLE, OBJECT_PROBING, OBJECT_FILLING, OBJECT_COMPLETE, OBJECT_STALE, OBJECT_FAILED,
-		    OBJECT_STATE_COUNT };
+enum object_state {
+	OBJECT_IDLE,
+	OBJECT_PROBING,
+	OBJECT_FILLING,
+	OBJECT_COMPLETE,
+	OBJECT_STALE,
+	OBJECT_FAILED,
+	OBJECT_STATE_COUNT
+};
 const char *object_state_name(enum object_state st);
 
 struct object_info {
-	uint64_t size;               /* SIZE_UNKNOWN until told */
-	int64_t mtime;               /* MANIFEST_NO_TIME unless manifest, server or record tell */
+	uint64_t size; /* SIZE_UNKNOWN until told */
+	int64_t mtime; /* MANIFEST_NO_TIME unless manifest, server or record tell */
 	uint64_t bytes_cached, bytes_durable, bytes_fetched, bytes_discarded;
 	uint64_t requests, retries, reads, read_hits;
 	enum object_state state;
-	uint64_t generation;         /* grows with each new version */
-	bool length_unknown;         /* the server gives none: size is what has come so far, at least 1 */
+	uint64_t generation; /* grows with each new version */
+	bool length_unknown; /* the server gives none: size is what has come so far, at least 1 */
 	unsigned int connections;
 	uint64_t rate_bps;
 	struct validator validator;
-	char error[200];             /* "" or verdict, host and detail for a person */
+	char error[200]; /* "" or verdict, host and detail for a person */
 };
 void object_info(struct object *o, struct object_info *ret);
 /*
- * What is known of an entry without making an object of it: manifest, then record. For getattr and readdir
- * of files nobody uses. 0 or -ENOENT (size unknown and nothing recorded; *ret is filled with unknowns).
+ * What is known of an entry without making an object of it: manifest, then record. For getattr and
+ * readdir of files nobody uses. 0 or -ENOENT (size unknown and nothing recorded; *ret is filled
+ * with unknowns).
  */
 int engine_peek(struct engine *e, struct manifest *m, uint32_t index, struct object_info *ret);
 /*
- * Ask size, date and validator unless known; done() is called once, on any thread, perhaps before this
- * returns: error 0, or -EIO, -ENOENT (confirmed gone), -ETIMEDOUT. urgent: somebody waits for it.
+ * Ask size, date and validator unless known; done() is called once, on any thread, perhaps before
+ * this returns: error 0, or -EIO, -ENOENT (confirmed gone), -ETIMEDOUT. urgent: somebody waits for
+ * it.
  */
 void object_probe(struct object *o, bool urgent, void (*done)(void *ctx, int error), void *ctx);
 
 /* ---- reading ---- */
 /*
- * Open the current version for reading. generation: the one the caller showed (its node's); -ESTALE if the
- * object has another by now. 0, -ENOMEM, -EIO (size unknown). pid: the process, for demoting the dead; 0 none.
+ * Open the current version for reading. generation: the one the caller showed (its node's); -ESTALE
+ * if the object has another by now. 0, -ENOMEM, -EIO (size unknown). pid: the process, for demoting
+ * the dead; 0 none.
  */
 int object_open(struct object *o, uint64_t generation, struct handle **ret);
-/* Its wants become backfill or end. Parked reads of it must have been answered or are answered with EIO. */
+/* Its wants become backfill or end. Parked reads of it must have been answered or are answered with
+ * EIO. */
 void handle_close(struct handle *h);
-/* As version_read(), and sees to it that the bytes come. pid: who waits, 0 unknown. 0 when done() was or will be called. */
+/* As version_read(), and sees to it that the bytes come. pid: who waits, 0 unknown. 0 when done()
+ * was or will be called. */
 int handle_read(struct handle *h, struct waiter *w, int pid);
 struct version *handle_version(struct handle *h); /* borrowed */
+/* SIZE_UNKNOWN while a stream without a length has not come to its end: a read across that is an
+ * error. */
 uint64_t handle_size(struct handle *h);
 
 /* ---- orders ---- */
 struct fill;
-/* Fetch all of it at PRIO_FILL. done() once, from the engine thread, after it is durable: 0 or -errno. */
+/* Fetch all of it at PRIO_FILL. done() once, from the engine thread, after it is durable: 0 or
+ * -errno. */
 int object_fill(struct object *o, void (*done)(void *ctx, int error), void *ctx, struct fill **ret);
-void fill_cancel(struct fill *f); /* done() is called with -ECANCELED unless it was */
-int object_drop(struct object *o);                       /* waits until durably forgotten */
+/* done() is called with -ECANCELED unless it was. f may be used until done() has returned. */
+void fill_cancel(struct fill *f);
+int object_drop(struct object *o); /* waits until durably forgotten */
 int object_verify(struct object *o, uint64_t *ret_blocks, uint64_t *ret_bad);
 /* Backfill everything of m (--fill all), ask unknown sizes of m; both go on in the background. */
 void engine_fill_manifest(struct engine *e, struct manifest *m);

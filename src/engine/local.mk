@@ -1,0 +1,19 @@
+librgetfs_a_SOURCES += \
+	src/engine/backfill.c \
+	src/engine/content.c \
+	src/engine/engine.c src/engine/engine.h \
+	src/engine/fill.c \
+	src/engine/identity.c \
+	src/engine/internal.h \
+	src/engine/lease.c \
+	src/engine/loop.c \
+	src/engine/object.c \
+	src/engine/origin.c \
+	src/engine/probe.c \
+	src/engine/pull.c \
+	src/engine/reader.c \
+	src/engine/revalidate.c \
+	src/engine/roll.c \
+	src/engine/task.c \
+	src/engine/worker.c \
+	src/engine/writer.c

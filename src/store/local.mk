@@ -4,6 +4,7 @@ librgetfs_a_SOURCES += \
 	src/store/cache.c src/store/cache.h \
 	src/store/checkpoint.c \
 	src/store/dbthread.c src/store/dbthread.h \
+	src/store/digest.c src/store/digest.h \
 	src/store/evict.c \
 	src/store/extdb.c src/store/extdb.h \
 	src/store/extdb_open.c src/store/extdb_schema.h \

@@ -1,0 +1,152 @@
+/*
+ * content.c - proving a complete file against the checksum in the manifest
+ *
+ * The engine thread begins and ends it; a worker reads the file. Until the proof is there the
+ * object is not complete, whatever its extents say. Content that is wrong is dropped as if the
+ * origin had another version, and fetched again from the mirrors that had no part in it, until none
+ * is left.
+ */
+#include "base/clock.h"
+#include "engine/internal.h"
+#include "store/digest.h"
+
+#define PROVE_STEP (UINT64_C(1) << 20) /* one read */
+
+struct proof {
+	struct work work;
+	struct object *obj;	 /* reference */
+	struct version *version; /* reference */
+	struct digest *digest;
+	struct waiter w;
+	int error; /* 0 right, -EILSEQ wrong, else it could not be told */
+};
+
+static void step_done(struct waiter *w, int error, const void *data)
+{
+	struct proof *p = container_of(w, struct proof, w);
+
+	p->error = error ? error : digest_update(p->digest, data, range_len(w->range));
+}
+
+/* Every step is answered at once, or not at all: nothing is fetched for a proof. */
+static int prove_step(struct proof *p, struct range r)
+{
+	int ret;
+
+	p->w = (struct waiter){.range = r, .done = step_done};
+	p->error = 0;
+	ret = version_read(p->version, &p->w);
+	if (ret == -EINPROGRESS)
+		return version_cancel(p->version, &p->w) ? -ENODATA : -EAGAIN;
+	return ret < 0 ? ret : p->error;
+}
+
+static int prove(struct engine *e, struct proof *p)
+{
+	const struct checksum *want = &p->obj->checksum;
+	uint8_t got[CHECKSUM_MAX];
+	uint64_t size = version_size(p->version);
+	int r;
+
+	r = digest_new(want->algo, &p->digest);
+	for (uint64_t off = 0; r == 0 && off < size; off += PROVE_STEP) {
+		if (atomic_load(&e->stopping))
+			return -ECANCELED;
+		r = prove_step(p, range_make(off, min_u64(off + PROVE_STEP, size)));
+	}
+	if (r == 0)
+		r = digest_final(p->digest, got);
+	if (r == 0 && memcmp(got, want->value, checksum_length(want->algo)) != 0)
+		r = -EILSEQ;
+	return r;
+}
+
+static void content_work(struct engine *e, struct work *w)
+{
+	struct proof *p = container_of(w, struct proof, work);
+
+	p->error = prove(e, p);
+	digest_free(p->digest);
+	p->digest = NULL;
+}
+
+static void content_right(struct object *o)
+{
+	mtx_lock(&o->e->lock);
+	o->complete = true;
+	o->failed = false;
+	o->asked_s = clock_wall_s();
+	mtx_unlock(&o->e->lock);
+	o->bad_contents = 0;
+	o->sources_used = 0;
+	object_set_error(o, NULL);
+	object_remember(o);
+	object_tell(o);
+}
+
+static void content_wrong(struct object *o)
+{
+	struct validator same = o->validator;
+	uint32_t index = o->index;
+	struct entry entry;
+	unsigned int urls = 1;
+
+	entry_init(&entry);
+	if (manifest_entry(o->manifest, index, &entry) == 0)
+		urls = entry.url_count;
+	entry_done(&entry);
+
+	o->sources_bad |= o->sources_used;
+	o->sources_used = 0;
+	o->content_bad = ++o->bad_contents >= urls;
+	log_warn("%s: the content differs from its checksum, %s",
+		 o->origin ? o->origin->key : "a file",
+		 o->content_bad ? "and no other mirror is left" : "another mirror is tried");
+	mtx_lock(&o->e->lock);
+	o->failed = o->content_bad;
+	mtx_unlock(&o->e->lock);
+	object_changed(o, &same, o->size);
+	object_set_error(o, "%s: %s", o->origin ? o->origin->key : "",
+			 verdict_text(VERDICT_CHECKSUM));
+}
+
+static void content_done(struct engine *e, struct work *w)
+{
+	struct proof *p = container_of(w, struct proof, work);
+	struct object *o = p->obj;
+	int error = p->error;
+	bool current;
+
+	mtx_lock(&e->lock);
+	current = o->version == p->version;
+	mtx_unlock(&e->lock);
+	o->verifying = false;
+	version_put(p->version);
+	free(p);
+
+	if (!current)
+		error = -ESTALE;
+	else if (error == 0)
+		content_right(o);
+	else if (error == -EILSEQ)
+		content_wrong(o);
+	fills_proven(o, error == -EILSEQ && o->content_bad ? -EILSEQ : 0);
+	backfill_go(o, clock_now_us());
+	object_rest(o);
+	object_put(o);
+}
+
+void content_prove(struct object *o, struct version *v)
+{
+	struct proof *p = calloc(1, sizeof(*p));
+
+	if (!p)
+		return; /* it stays unproven, and is tried again with the next bytes or open */
+	p->obj = object_get(o);
+	p->version = version_get(v);
+	p->work.run = content_work;
+	p->work.done = content_done;
+	o->verifying = true;
+	object_wake(o);
+	worker_add(o->e->verifier, &p->work);
+}

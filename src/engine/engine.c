@@ -1,0 +1,249 @@
+/*
+ * engine.c - birth, death and totals of the engine
+ *
+ * What it is made of, in the order it is made: store, transfers, writers, workers, the sched and
+ * its thread. Taken apart the other way round: the engine's thread ends when nothing is under way
+ * any more, so that nobody is left to post to it.
+ */
+#include "base/clock.h"
+#include "engine/internal.h"
+
+#define PARKED_DEFAULT 4096
+
+/* A store thread says that bytes of a version became gaps. */
+struct loss {
+	struct msg msg;
+	const struct version *version; /* only compared */
+};
+
+static void bytes_lost(struct engine *e, struct msg *m)
+{
+	struct loss *loss = container_of(m, struct loss, msg);
+	struct object *o = NULL;
+	struct task *t;
+	bool was = false;
+
+	mtx_lock(&e->lock);
+	RB_FOREACH (o, object_tree, &e->objects) {
+		if (o->version == loss->version)
+			break;
+	}
+	if (o && o->size > 0) {
+		was = o->complete;
+		o->complete = false;
+	}
+	mtx_unlock(&e->lock);
+	TAILQ_FOREACH (t, &e->tasks, link) {
+		if (t->version == loss->version) {
+			sched_task_lost(e->sched, t->st, clock_now_us());
+			break;
+		}
+	}
+	if (was)
+		object_tell(o);
+	free(loss);
+}
+
+static void store_lost(void *ctx, struct version *v)
+{
+	struct engine *e = ctx;
+	struct loss *loss;
+
+	if (atomic_load(&e->closing))
+		return;
+	loss = malloc(sizeof(*loss));
+	if (!loss) {
+		log_warn("no memory to fetch again what the cache lost");
+		return;
+	}
+	loss->version = v;
+	engine_post(e, &loss->msg, bytes_lost);
+}
+
+static int engine_make_parts(struct engine *e, char owner[STORE_OWNER_MAX])
+{
+	static const char *const lane_name[LANE_COUNT] = {"demand", "bulk"};
+	int r;
+
+	e->cfg.store.lost = store_lost;
+	e->cfg.store.ctx = e;
+	r = store_open(&e->cfg.store, &e->store, owner);
+	if (r == 0)
+		r = fetch_shared_new(&e->cfg.fetch, &e->shared);
+	for (int i = 0; i < LANE_COUNT && r == 0; i++) {
+		r = writer_new(&e->writer[i]);
+		if (r == 0)
+			r = fetch_new(e->shared, lane_name[i], &e->fetch[i]);
+	}
+	if (r == 0)
+		r = worker_new(e, &e->checkpointer);
+	if (r == 0)
+		r = worker_new(e, &e->verifier);
+	if (r < 0)
+		return r;
+
+	e->sched = sched_new(&e->cfg.sched, &engine_sched_ops, e);
+	e->stillborn_max = e->cfg.sched.max_connections + 64;
+	e->stillborn = calloc(e->stillborn_max, sizeof(struct lease *));
+	if (!e->sched || !e->stillborn)
+		return -ENOMEM;
+	r = -pthread_create(&e->thread, NULL, engine_main, e);
+	e->started = r == 0;
+	return r;
+}
+
+int engine_new(const struct engine_config *cfg, struct engine **ret, char owner[STORE_OWNER_MAX])
+{
+	struct engine *e = calloc(1, sizeof(*e));
+	int r;
+
+	if (!e)
+		return -ENOMEM;
+	e->cfg = *cfg;
+	if (e->cfg.parked_per_origin == 0)
+		e->cfg.parked_per_origin = PARKED_DEFAULT;
+	mtx_init(&e->queue_lock, RANK_QUEUE, "engine queue");
+	cnd_init(&e->queue_more);
+	STAILQ_INIT(&e->queue);
+	mtx_init(&e->lock, RANK_ENGINE, "engine");
+	cnd_init(&e->opened);
+	RB_INIT(&e->objects);
+	LIST_INIT(&e->origins);
+	TAILQ_INIT(&e->tasks);
+	TAILQ_INIT(&e->demands);
+	TAILQ_INIT(&e->idle);
+	TAILQ_INIT(&e->backfilling);
+	TAILQ_INIT(&e->probing);
+	LIST_INIT(&e->rolls);
+
+	r = engine_make_parts(e, owner);
+	if (r < 0) {
+		engine_free(e);
+		return r;
+	}
+	*ret = e;
+	return 0;
+}
+
+static void stop_asked(struct engine *e, struct msg *m)
+{
+	(void)m;
+	readers_stop(e);
+}
+
+void engine_stop(struct engine *e)
+{
+	if (!atomic_exchange(&e->stopping, true) && e->started)
+		engine_post(e, &e->stop_msg, stop_asked);
+}
+
+/* End everything; the thread leaves when the last transfer and the last piece of work have ended.
+ */
+static void quit_asked(struct engine *e, struct msg *m)
+{
+	struct object *o, *next;
+	struct fill *f, *after;
+
+	(void)m;
+	rolls_quit(e);
+	backfills_quit(e);
+	mtx_lock(&e->lock);
+	o = RB_MIN(object_tree, &e->objects);
+	if (o)
+		o->refs++;
+	mtx_unlock(&e->lock);
+	for (; o; o = next) {
+		LIST_FOREACH_SAFE (f, &o->fills, link, after)
+			fill_failed(f, -ECANCELED);
+		probes_answer(o, -EIO);
+		o->revalidating = false;
+		object_wake(o);
+		object_release(o);
+		mtx_lock(&e->lock);
+		next = RB_NEXT(object_tree, &e->objects, o);
+		if (next)
+			next->refs++;
+		mtx_unlock(&e->lock);
+		object_put(o);
+	}
+	e->quitting = true;
+}
+
+int engine_free(struct engine *e)
+{
+	int r = 0;
+
+	if (!e)
+		return 0;
+	engine_stop(e);
+	atomic_store(&e->closing, true);
+	if (e->started) {
+		engine_post(e, &e->quit_msg, quit_asked);
+		pthread_join(e->thread, NULL);
+	}
+	if (e->object_count > 0)
+		log_error("engine: %u objects are still referenced", e->object_count);
+	for (int i = 0; i < LANE_COUNT; i++)
+		fetch_free(e->fetch[i]);
+	for (int i = 0; i < LANE_COUNT; i++)
+		writer_free(e->writer[i]);
+	worker_free(e->checkpointer);
+	worker_free(e->verifier);
+	fetch_shared_free(e->shared);
+	if (e->store)
+		r = store_close(e->store);
+	sched_free(e->sched);
+	free(e->stillborn);
+	origins_done(e);
+	cnd_done(&e->opened);
+	mtx_done(&e->lock);
+	cnd_done(&e->queue_more);
+	mtx_done(&e->queue_lock);
+	free(e);
+	return r;
+}
+
+/* ---- orders that wait, and totals ---- */
+
+int engine_checkpoint(struct engine *e)
+{
+	return store_checkpoint(e->store);
+}
+
+int object_drop(struct object *o)
+{
+	int r = store_drop(o->e->store, &o->key);
+
+	if (r == 0) {
+		mtx_lock(&o->e->lock);
+		o->cached = 0;
+		o->complete = o->size == 0;
+		mtx_unlock(&o->e->lock);
+	}
+	return r;
+}
+
+int object_verify(struct object *o, uint64_t *ret_blocks, uint64_t *ret_bad)
+{
+	return store_verify(o->e->store, &o->key, ret_blocks, ret_bad);
+}
+
+void engine_stats(struct engine *e, struct engine_stats *ret)
+{
+	struct engine_stats st = {0};
+	int parked;
+
+	store_stats(e->store, &st.store);
+	fetch_stats(e->shared, &st.fetch);
+	mtx_lock(&e->lock);
+	st.sched = e->sched_stats;
+	st.rate_bps = e->rate_bps;
+	st.connections = e->connections;
+	st.objects = e->object_count;
+	mtx_unlock(&e->lock);
+	st.reads = atomic_load(&e->reads);
+	st.read_hits = atomic_load(&e->read_hits);
+	parked = atomic_load(&e->parked);
+	st.parked = parked > 0 ? (unsigned int)parked : 0;
+	*ret = st;
+}

@@ -1,0 +1,233 @@
+/*
+ * fill.c - orders to fetch a whole object
+ *
+ * Any thread gives and cancels them; the engine thread works on them. An order ends when every byte
+ * is cached, proven against the manifest's checksum where there is one, and durable, or when no
+ * source can serve it. A new version in the meantime starts it over, a few times.
+ */
+#include "base/clock.h"
+#include "engine/internal.h"
+
+#define CHANGES_MAX 3 /* versions that an order follows before it gives up */
+
+static void fill_go(struct fill *f, uint64_t now_us);
+static void fill_again(struct engine *e, struct msg *m);
+static void fill_asked_size(struct engine *e, struct msg *m);
+
+static void fill_over(struct engine *e, struct msg *m)
+{
+	struct fill *f = container_of(m, struct fill, end_msg);
+	struct object *o = f->obj;
+
+	(void)e;
+	free(f);
+	object_rest(o);
+	object_put(o);
+}
+
+/*
+ * Tell the caller, once. f is freed by a message, behind a cancellation that was posted before
+ * done() returned, and not before what is under way for it has ended.
+ */
+static void fill_end(struct fill *f, int error)
+{
+	if (f->ended)
+		return;
+	f->ended = true;
+	LIST_REMOVE(f, link);
+	want_remove(&f->want, clock_now_us());
+	f->done(f->ctx, error);
+	if (!f->working)
+		engine_post(f->obj->e, &f->end_msg, fill_over);
+}
+
+static void fill_checkpoint(struct engine *e, struct work *w)
+{
+	struct fill *f = container_of(w, struct fill, work);
+
+	f->error = store_checkpoint(e->store);
+}
+
+static void fill_durable(struct engine *e, struct work *w)
+{
+	struct fill *f = container_of(w, struct fill, work);
+
+	f->working = false;
+	if (f->ended)
+		engine_post(e, &f->end_msg, fill_over);
+	else if (f->error == 0 && !f->obj->complete)
+		fill_go(f, clock_now_us()); /* lost meanwhile */
+	else
+		fill_end(f, f->error);
+}
+
+static void fill_make_durable(struct fill *f)
+{
+	if (f->working)
+		return;
+	f->working = true;
+	f->work.run = fill_checkpoint;
+	f->work.done = fill_durable;
+	worker_add(f->obj->e->checkpointer, &f->work);
+}
+
+/* All bytes are in the cache, as far as the sched can see. */
+void fill_satisfied(struct fill *f)
+{
+	struct object *o = f->obj;
+
+	object_arrived(o);
+	if (o->complete) {
+		fill_make_durable(f);
+	} else if (!o->verifying && !f->working) {
+		f->working = true;
+		engine_post(o->e, &f->msg, fill_again);
+	}
+	/* else fills_proven() will go on */
+}
+
+void fills_proven(struct object *o, int error)
+{
+	struct fill *f, *tmp;
+	uint64_t now_us = clock_now_us();
+
+	LIST_FOREACH_SAFE (f, &o->fills, link, tmp) {
+		if (error)
+			fill_failed(f, error);
+		else
+			fill_go(f, now_us);
+	}
+}
+
+void fill_failed(struct fill *f, int error)
+{
+	fill_end(f, error);
+}
+
+void fill_want_failed(struct fill *f, enum verdict why)
+{
+	struct object *o = f->obj;
+	enum verdict_class class = verdict_class(why);
+
+	if (why == VERDICT_CANCELLED)
+		return; /* its task was closed for another version: fills_restart() follows */
+	if (class == VERDICT_CLASS_SOURCE || class == VERDICT_CLASS_RERESOLVE) {
+		mtx_lock(&o->e->lock);
+		o->failed = true;
+		mtx_unlock(&o->e->lock);
+	}
+	fill_end(f, verdict_errno(why));
+}
+
+/* Perhaps from within the sched: go on by message. */
+static void fill_probed(void *ctx, int error)
+{
+	struct fill *f = ctx;
+
+	f->error = error;
+	engine_post(f->obj->e, &f->msg, fill_asked_size);
+}
+
+static void fill_go(struct fill *f, uint64_t now_us)
+{
+	struct object *o = f->obj;
+	struct task *t;
+	int r;
+
+	if (f->ended || f->want.task || f->working || o->verifying)
+		return;
+	if (o->size == 0 || o->complete) {
+		fill_make_durable(f);
+		return;
+	}
+	if (atomic_load(&o->e->stopping) || o->content_bad ||
+	    o->changes > f->changes + CHANGES_MAX) {
+		fill_end(f, o->content_bad ? -EILSEQ : -EIO);
+		return;
+	}
+	if (o->size == SIZE_UNKNOWN && !o->length_unknown) {
+		f->working = true;
+		object_probe(o, false, fill_probed, f);
+		return;
+	}
+	r = task_open(o, true, &t);
+	if (r < 0) {
+		fill_end(f, r);
+		return;
+	}
+	f->want.kind = WANT_FILL;
+	f->want.prio = PRIO_FILL;
+	f->want.range = range_make(0, o->size);
+	f->want.fill = f;
+	want_add(t, &f->want, now_us);
+}
+
+static void fill_asked_size(struct engine *e, struct msg *m)
+{
+	struct fill *f = container_of(m, struct fill, msg);
+
+	f->working = false;
+	if (f->ended)
+		engine_post(e, &f->end_msg, fill_over);
+	else if (f->error)
+		fill_end(f, f->error);
+	else
+		fill_go(f, clock_now_us());
+}
+
+static void fill_again(struct engine *e, struct msg *m)
+{
+	struct fill *f = container_of(m, struct fill, msg);
+
+	f->working = false;
+	if (f->ended)
+		engine_post(e, &f->end_msg, fill_over);
+	else
+		fill_go(f, clock_now_us());
+}
+
+void fills_restart(struct object *o, uint64_t now_us)
+{
+	struct fill *f, *tmp;
+
+	LIST_FOREACH_SAFE (f, &o->fills, link, tmp)
+		fill_go(f, now_us);
+}
+
+static void fill_asked(struct engine *e, struct msg *m)
+{
+	struct fill *f = container_of(m, struct fill, msg);
+
+	(void)e;
+	object_wake(f->obj);
+	f->changes = f->obj->changes;
+	LIST_INSERT_HEAD(&f->obj->fills, f, link);
+	fill_go(f, clock_now_us());
+}
+
+int object_fill(struct object *o, void (*done)(void *ctx, int error), void *ctx, struct fill **ret)
+{
+	struct fill *f = calloc(1, sizeof(*f));
+
+	if (!f)
+		return -ENOMEM;
+	f->obj = object_get(o);
+	f->done = done;
+	f->ctx = ctx;
+	*ret = f;
+	engine_post(o->e, &f->msg, fill_asked);
+	return 0;
+}
+
+static void fill_cancelled(struct engine *e, struct msg *m)
+{
+	struct fill *f = container_of(m, struct fill, cancel_msg);
+
+	(void)e;
+	fill_end(f, -ECANCELED);
+}
+
+void fill_cancel(struct fill *f)
+{
+	engine_post(f->obj->e, &f->cancel_msg, fill_cancelled);
+}

@@ -1,0 +1,502 @@
+/*
+ * internal.h - what the files of src/engine share; nobody else includes it
+ *
+ * Threads, and what each may touch:
+ *   callers   (FUSE loop, control socket, get) take references, read versions, post messages.
+ *   engine    one thread; owns the sched and everything marked "engine thread" below, without a
+ * lock. fetch     net's threads; they enter through the transfer_ops in pull.c and only post.
+ *   writers   two threads that write bodies into versions (writer.c), one for bytes that somebody
+ * waits for. workers   two threads for what may block (worker.c): checkpoints, and reading whole
+ * files for digests.
+ *
+ * A message is embedded in what it is about and posted at most once at a time, so that posting
+ * never allocates and never blocks. Messages of one sender are handled in the order they were
+ * posted in.
+ */
+#ifndef ENGINE_INTERNAL_H
+#define ENGINE_INTERNAL_H
+
+#include <bsd/sys/queue.h>
+#include <bsd/sys/tree.h>
+#include <inttypes.h>
+#include <stdatomic.h>
+
+#include "base/lock.h"
+#include "base/log.h"
+#include "core/failmem.h"
+#include "core/readahead.h"
+#include "engine/engine.h"
+
+/* ---- messages (loop.c) ---- */
+struct msg {
+	STAILQ_ENTRY(msg) link;
+	void (*fn)(struct engine *e,
+		   struct msg *m); /* on the engine thread; m may be freed or posted again */
+};
+STAILQ_HEAD(msg_list, msg);
+
+/* Any thread, under no lock of rank RANK_QUEUE or higher. */
+void engine_post(struct engine *e, struct msg *m, void (*fn)(struct engine *e, struct msg *m));
+void *engine_main(void *arg);
+
+/* ---- what may block (worker.c) ---- */
+struct work {
+	STAILQ_ENTRY(work) link;
+	struct msg msg;
+	void (*run)(struct engine *e, struct work *w);	/* on the worker */
+	void (*done)(struct engine *e, struct work *w); /* on the engine thread, afterwards */
+};
+struct worker;
+int worker_new(struct engine *e, struct worker **ret);
+/* Runs what is queued, then joins. */
+void worker_free(struct worker *k);
+void worker_add(struct worker *k, struct work *w);
+
+/* ---- bodies on their way to the cache (writer.c) ---- */
+struct pull;
+struct writer;
+int writer_new(struct writer **ret);
+void writer_free(struct writer *k);
+/* chunk (at object offset off of p's version) becomes the writer's. Never blocks; bounded by the
+ * chunk pool. */
+void writer_add(struct writer *k, struct pull *p, uint64_t off, struct chunk *chunk);
+
+/* ---- the engine ---- */
+enum lane { LANE_DEMAND, LANE_BULK, LANE_COUNT };
+
+struct object;
+struct task;
+RB_HEAD(object_tree, object);
+int object_cmp(const struct object *a, const struct object *b);
+RB_PROTOTYPE(object_tree, object, by_key, object_cmp)
+TAILQ_HEAD(object_list, object);
+TAILQ_HEAD(task_list, task);
+TAILQ_HEAD(demand_list, demand);
+TAILQ_HEAD(want_list, want);
+LIST_HEAD(probe_list, probe);
+LIST_HEAD(fill_list, fill);
+LIST_HEAD(roll_list, roll);
+
+/* scheme, host and port: one for all objects there; lives as long as the engine. */
+struct origin {
+	LIST_ENTRY(origin) link;       /* engine.lock */
+	struct sched_origin *sched;    /* engine thread; NULL until first used */
+	atomic_int parked;	       /* reads that wait for it; for an instant one less */
+	atomic_uint_fast64_t rate_bps; /* copies for other threads */
+	atomic_uint_fast64_t ttfb_us;
+	uint64_t ok_us;	    /* engine thread: last good answer */
+	unsigned int flips; /* engine thread: ETags that differed while size and date agreed */
+	bool ignore_etag;   /* engine thread */
+	char key[];	    /* scheme://host:port */
+};
+
+struct engine {
+	struct engine_config cfg;
+	struct store *store;
+	struct fetch_shared *shared;
+	struct fetch *fetch[LANE_COUNT];
+	struct writer *writer[LANE_COUNT];
+	struct worker *checkpointer; /* what is over in milliseconds */
+	struct worker *verifier;     /* what may take minutes */
+	pthread_t thread;
+	bool started; /* thread is to be joined */
+
+	struct mtx queue_lock; /* RANK_QUEUE */
+	struct cnd queue_more;
+	struct msg_list queue GUARDED_BY(queue_lock);
+
+	struct mtx lock;   /* RANK_ENGINE */
+	struct cnd opened; /* some object.opening ended */
+	struct object_tree objects GUARDED_BY(lock);
+	unsigned int object_count GUARDED_BY(lock);
+	LIST_HEAD(, origin) origins GUARDED_BY(lock);
+	struct sched_stats sched_stats GUARDED_BY(lock); /* copy for other threads */
+	uint64_t rate_bps GUARDED_BY(lock);
+	unsigned int connections GUARDED_BY(lock);
+
+	atomic_bool stopping; /* reads are answered with EIO */
+	atomic_bool closing;  /* nothing new is begun */
+	atomic_int parked;
+	atomic_uint_fast64_t reads, read_hits;
+
+	/* engine thread */
+	struct sched *sched;
+	struct task_list tasks;
+	struct demand_list demands; /* whose readers are known by pid */
+	struct object_list idle;    /* kept open though nobody uses them, oldest first */
+	unsigned int idle_count;
+	struct object_list backfilling; /* objects with a backfill */
+	struct object_list probing;	/* objects with probes out */
+	struct roll_list rolls;
+	struct lease *
+		*stillborn; /* leases for which there was no memory; bounded by max_connections */
+	unsigned int stillborn_count, stillborn_max;
+	unsigned int pulls; /* that have not been freed */
+	unsigned int works; /* given to a worker and not done */
+	uint64_t second_us; /* when things that are looked at once a second are due */
+	uint64_t copy_us;   /* when the copies for other threads are due */
+	bool degraded;	    /* the cache takes no bytes: demands only */
+	bool quitting;
+	struct msg quit_msg, stop_msg;
+};
+
+/* ---- origins (origin.c) ---- */
+/* Of a URL; made if new. NULL: no memory, or not a URL. */
+struct origin *origin_get(struct engine *e, const char *url);
+void origins_done(struct engine *e);
+
+/* ---- identity (identity.c) ---- */
+/*
+ * What names the object's content across mounts: the manifest's id, else its checksum, else the URL
+ * without user info with slice and the headers that change what is sent. 0 or -ENOMEM.
+ */
+int identity_key(const struct entry *entry, struct object_key *ret);
+
+/* ---- wants: their functions are with the tasks below ---- */
+enum want_kind { WANT_DEMAND, WANT_WINDOW, WANT_FILL, WANT_BACKFILL };
+
+struct want {
+	enum want_kind kind;
+	enum prio prio;
+	struct range range;
+	struct task *task; /* NULL: not asked for */
+	TAILQ_ENTRY(want) in_task;
+	struct sched_want *sw; /* NULL: waits for the version to be loaded */
+	struct handle *h;      /* WINDOW: whose, NULL once that is closed */
+	struct fill *fill;     /* FILL: whose */
+	TAILQ_ENTRY(want) in_handle;
+};
+
+/* ---- objects (object.c) ---- */
+struct object {
+	RB_ENTRY(object) by_key; /* engine.lock */
+	unsigned int refs;	 /* engine.lock */
+	bool gone_posted;	 /* engine.lock: gone_msg is on its way */
+	struct msg gone_msg;
+
+	/* fixed at birth */
+	struct engine *e;
+	struct object_key key;
+	struct manifest *manifest;
+	uint32_t index;
+	struct origin *origin;	/* of its first URL */
+	uint64_t manifest_size; /* SIZE_UNKNOWN */
+	struct range slice;
+	struct checksum checksum;
+	bool etag_pinned; /* the manifest names an ETag */
+
+	/*
+	 * Under engine.lock; but for version and handles only the engine thread changes them, and
+	 * may look at them without.
+	 */
+	uint64_t size;
+	int64_t mtime;
+	struct validator validator;
+	int64_t asked_s; /* last answer; where a checksum pins the content: when it was last proven
+			  */
+	uint64_t generation;
+	struct version *version; /* the current one; NULL while nobody needs it */
+	unsigned int handles;	 /* open ones, on any version */
+	bool opening;		 /* a thread is in store_version_open() for it */
+	bool length_unknown;
+	bool complete;	 /* every byte cached, and proven where there is a checksum */
+	bool failed;	 /* no source can serve it */
+	bool stale;	 /* asked about, no answer */
+	bool checking;	 /* probe out */
+	bool filling;	 /* somebody wants bytes of it */
+	uint64_t cached; /* bytes, as the record had it, while there is no version */
+	char *error;	 /* NULL: none */
+
+	atomic_uint_fast64_t reads, read_hits, bytes_read, bytes_fetched, bytes_discarded, requests,
+		retries;
+	atomic_uint_fast64_t rate_bps;
+	atomic_uint connections;
+	atomic_bool backfill_posted;
+	struct msg backfill_msg, backfill_size_msg;
+
+	/* engine thread */
+	struct task *task;
+	struct probe_list probes;
+	bool in_probing;
+	TAILQ_ENTRY(object) probing_link;
+	bool revalidating;
+	uint64_t revalidate_after_us; /* not again before */
+	struct fill_list fills;
+	bool backfill; /* is on engine.backfilling and holds a reference */
+	TAILQ_ENTRY(object) backfill_link;
+	struct want backfill_want;  /* task NULL: waits for a size or for room */
+	struct roll *backfill_roll; /* told at its end, or NULL */
+	bool backfill_asking;	    /* for the size */
+	int backfill_error;
+	bool is_idle;
+	TAILQ_ENTRY(object) idle_link;
+	struct failmem failures; /* of the current version's ranges */
+	uint64_t gone_us;	 /* when all sources said gone, 0 not */
+	uint64_t probe_failed_us;
+	bool verifying;		    /* its digest is being computed */
+	bool content_bad;	    /* every source's content had the wrong checksum */
+	unsigned int bad_contents;  /* times in a row */
+	unsigned int changes;	    /* of version in this mount */
+	unsigned int validator_url; /* the URL whose validator the version is known by */
+	uint64_t sources_used;	    /* bit n: source n contributed since the last proof */
+	uint64_t sources_bad;	    /* contributed to bytes with a wrong checksum: asked last */
+};
+
+/* Under no lock. Sets o->error; NULL clears it. */
+void object_set_error(struct object *o, const char *fmt, ...) PRINTF_LIKE(2, 3);
+/* Tells engine_config.changed. Engine thread. */
+void object_tell(struct object *o);
+/* Remember size, date, validator and the time of the answer in the store. Engine thread. */
+void object_remember(struct object *o);
+/* The current version, opened if it is not: *ret is a reference. Any thread. 0, -ENOMEM or -ESTALE.
+ */
+int object_version(struct object *o, uint64_t generation, bool handle, struct version **ret);
+/* Engine thread: nobody may be using o any more; see whether that is so, and keep it for later if
+ * it is. */
+void object_rest(struct object *o);
+/* Close the oldest of those that nobody has used for long. Not from within the sched. */
+void objects_trim(struct engine *e);
+/* Engine thread: o is being used. */
+void object_wake(struct object *o);
+/* Close task and version, unless a handle is open. Engine thread. */
+void object_release(struct object *o);
+/* Every byte is there: complete, or have it proven first. Engine thread, called after bytes were
+ * written. */
+void object_arrived(struct object *o);
+/* The origin has another content than our version. got may lack a size. Engine thread. */
+void object_changed(struct object *o, const struct validator *got, uint64_t size);
+/* The size became known. Engine thread. */
+void object_sized(struct object *o, uint64_t size);
+/* A content with a checksum or an ETag in the manifest has no later version. */
+static inline bool object_content_pinned(const struct object *o)
+{
+	return o->checksum.algo != CHECKSUM_NONE;
+}
+static inline bool object_version_pinned(const struct object *o)
+{
+	return object_content_pinned(o) || o->etag_pinned;
+}
+static inline bool object_sliced(const struct object *o)
+{
+	return o->slice.off > 0 || o->slice.end != SIZE_UNKNOWN;
+}
+
+/* ---- tasks and wants (task.c), engine thread ---- */
+struct source {
+	struct origin *origin;
+	unsigned int url;	    /* index in the entry */
+	char *resolved;		    /* where its redirect led, while that works; NULL */
+	bool no_ranges;		    /* answered a range with the whole body */
+	bool no_if_range;	    /* answered If-Range with 200 and our own validator */
+	struct validator validator; /* its own for this version: mirrors may name equal bytes
+				       differently. task.lock */
+};
+
+/* One version being fetched: the engine's side of a sched_task. Counted by its object and its
+ * pulls. */
+struct task {
+	struct engine *e;
+	struct object *obj; /* NULL once closed */
+	unsigned int refs;
+	TAILQ_ENTRY(task) link;
+	struct sched_task *st;	 /* NULL once closed */
+	struct version *version; /* NULL until bytes are wanted */
+	struct entry entry;
+	const char *headers[MANIFEST_HEADERS_MAX + 1];
+	unsigned int source_count;
+	struct source *source;
+	atomic_bool whole; /* a whole body is under way; any thread */
+	struct mtx lock;   /* RANK_PULL */
+	int main GUARDED_BY(
+		lock); /* source whose validator is the version's, -1 while that has none */
+	struct want_list wants; /* all */
+	unsigned int want_count;
+	unsigned int loading; /* wants that wait for the version's extents to be loaded */
+	unsigned int pulls;   /* running or being written */
+	uint64_t refused_us;  /* when its sources refused, 0 not */
+};
+
+/* The object's task, made if there is none; with its version when bytes are wanted. 0 or -ENOMEM.
+ */
+int task_open(struct object *o, bool with_version, struct task **ret);
+void task_close(struct task *t);
+void task_put(struct task *t);
+/* Hand wants to the sched whose version has been loaded. True: others still wait for that. */
+bool task_admit(struct task *t, uint64_t now_us);
+/* Ask for w (its kind, prio and range set). Failures come as want_failed(). */
+void want_add(struct task *t, struct want *w, uint64_t now_us);
+void want_remove(struct want *w, uint64_t now_us);
+/* From the sched, or from here: w is out of its task; hand that on to whom it belongs. */
+void want_satisfied(struct want *w);
+void want_failed(struct want *w, enum verdict why);
+/* What a reader or an order is told after a verdict. */
+int verdict_errno(enum verdict v);
+/* All of kind leave the task. */
+void task_drop_wants(struct task *t, enum want_kind kind);
+
+/* ---- pulls: one lease being fetched (pull.c on the fetch threads, lease.c on the engine thread)
+ * ---- */
+struct pull {
+	struct engine *e;
+	struct lease *lease;	 /* engine thread */
+	struct task *task;	 /* reference, engine thread; whole is anybody's */
+	struct version *version; /* reference; NULL for a probe */
+	unsigned int source;	 /* index in task.source */
+	unsigned int source_url; /* index of its URL: what the extents remember as their source */
+	struct fetch *fetch;
+	struct transfer *transfer; /* engine thread; valid until over */
+	uint64_t slice_off;
+	uint64_t slice_end; /* SIZE_UNKNOWN */
+	uint64_t size;	    /* of the object when it began, SIZE_UNKNOWN */
+	bool probe, ranged, used_resolved, pinned, demand;
+	bool probe_changed; /* engine thread: its answer is not of the version that was opened
+			       meanwhile */
+	bool whole_lease;   /* engine thread: the sched agreed that the lease is the whole object */
+
+	struct mtx lock; /* RANK_PULL: end() against cancel, hold and shrunk */
+	bool over GUARDED_BY(lock);
+
+	/* Behind the last byte to keep, object offsets: follows lease->end, but head() may set it
+	 * to the size. */
+	atomic_uint_fast64_t end;
+	atomic_bool whole;	  /* head() took the answer as the whole body */
+	atomic_uint_fast64_t pos; /* object offset */
+	atomic_bool progress_posted;
+	atomic_uint pending; /* chunks not yet written, and one for the transfer itself */
+	atomic_int write_error;
+
+	/* written by the fetch thread before it posts, read by the engine thread afterwards */
+	uint64_t connect_us;
+	enum verdict answer;
+	struct http_use use;
+	struct validator got;
+	bool answered;	/* head() was called and the answer is of our version */
+	bool mismatch;	/* … is not */
+	uint64_t total; /* of the object, as answered */
+	char *resolved;
+	struct transfer_result result;
+	struct chunk *tail; /* last, partial block of a stream without length: kept until its end is
+			       sure */
+	uint64_t tail_off;
+	uint64_t counted; /* bytes already in the object's counters */
+	struct msg connected_msg, answered_msg, progress_msg, ended_msg, written_msg;
+};
+extern const struct transfer_ops pull_ops;
+extern const struct sched_ops engine_sched_ops;
+/* One chunk (or the transfer itself) less to wait for; the last posts written_msg. Any thread. */
+void pull_unpend(struct pull *p);
+void pull_connected(struct engine *e, struct msg *m);
+void pull_answered(struct engine *e, struct msg *m);
+void pull_progressed(struct engine *e, struct msg *m);
+void pull_ended(struct engine *e, struct msg *m);
+void pull_written(struct engine *e, struct msg *m);
+/* Report leases that could not be started. True: there were some. */
+bool leases_bury(struct engine *e, uint64_t now_us);
+
+/* ---- readers (reader.c) ---- */
+#define WINDOWS_MAX (2 * READAHEAD_CURSORS) /* of one handle */
+
+struct handle {
+	struct object *obj;	 /* reference */
+	struct version *version; /* reference */
+	atomic_uint refs;	 /* one for being open, one for each handle_read() under way */
+	struct mtx lock;	 /* RANK_HANDLE */
+	struct readahead ra GUARDED_BY(lock);
+	struct range windows[WINDOWS_MAX] GUARDED_BY(
+		lock); /* asked for, not yet taken over by the engine thread */
+	unsigned int window_count GUARDED_BY(lock);
+	bool window_posted GUARDED_BY(lock);
+	struct msg open_msg, window_msg, close_msg;
+	/* engine thread */
+	struct demand_list demands;
+	unsigned int demand_count;
+	struct want_list window_wants;
+	unsigned int window_want_count;
+	bool closed;
+};
+
+struct demand {
+	struct waiter w; /* the version's list holds it */
+	struct waiter *user;
+	struct handle *h;
+	int pid;	      /* 0 unknown */
+	pthread_t reader;     /* the thread in version_read() … */
+	bool reading;	      /* … while it is; for that thread alone */
+	struct want want;     /* engine thread from here on */
+	bool asked, answered; /* want_msg, done_msg were handled */
+	bool listed;	      /* on engine.demands */
+	TAILQ_ENTRY(demand) in_handle;
+	TAILQ_ENTRY(demand) in_engine;
+	struct msg want_msg, done_msg;
+};
+/* Readers of w's range can't be served. Engine thread. */
+void demand_failed(struct want *w, enum verdict why);
+/* A window or what became of one is over; w is freed. */
+void window_ended(struct want *w);
+/* Once a second: readers that are no more. */
+void readers_sweep(struct engine *e, uint64_t now_us);
+void readers_stop(struct engine *e);
+
+/* ---- sizes (probe.c) ---- */
+struct probe {
+	LIST_ENTRY(probe) link;
+	struct object *obj;
+	bool urgent;
+	uint64_t until_us;
+	void (*done)(void *ctx, int error);
+	void *ctx;
+	struct msg msg;
+};
+/* Something became known of o, or nothing will. Engine thread. */
+void probes_answer(struct object *o, int error);
+void probes_sweep(struct engine *e, uint64_t now_us);
+
+/* ---- orders (fill.c, backfill.c) ---- */
+struct fill {
+	LIST_ENTRY(fill) link; /* object.fills, while it has not ended */
+	struct object *obj;
+	struct want want;
+	struct work work;
+	struct msg msg, cancel_msg, end_msg;
+	void (*done)(void *ctx, int error);
+	void *ctx;
+	int error;
+	unsigned int changes; /* of the object when it began */
+	bool working;	      /* a message, question or checkpoint of its own is under way */
+	bool ended;	      /* done() was called */
+};
+void fill_satisfied(struct fill *f);
+void fill_want_failed(struct fill *f, enum verdict why);
+/* It ends with error. */
+void fill_failed(struct fill *f, int error);
+/* o's content was proven (0) or is wrong. */
+void fills_proven(struct object *o, int error);
+/* o has another version: go on with that. */
+void fills_restart(struct object *o, uint64_t now_us);
+
+/*
+ * Fetch the rest of o when nobody waits for anything. False: there is one already. Engine thread,
+ * as all below; roll: told at its end, or NULL.
+ */
+bool backfill_start(struct object *o, struct roll *roll);
+/* It is over: done, or it can't go on. May be called from within the sched. */
+void backfill_end(struct object *o);
+void backfill_satisfied(struct object *o);
+void backfill_want_failed(struct object *o, enum verdict why);
+/* Want its bytes if it has no want and may have one: size, room. */
+void backfill_go(struct object *o, uint64_t now_us);
+void backfills_sweep(struct engine *e, uint64_t now_us);
+void backfills_quit(struct engine *e);
+void backfill_posted(struct engine *e, struct msg *m);
+/* One of r's objects is done with. */
+void roll_returned(struct roll *r);
+void rolls_quit(struct engine *e);
+
+/* ---- revalidation (revalidate.c), checksums (content.c) ---- */
+void revalidate_opened(struct object *o, uint64_t now_us);
+void revalidate_answered(struct object *o);
+void revalidate_failed(struct object *o);
+/* Compute the digest of a version that is all there; ends in object_arrived() or the refetch. */
+void content_prove(struct object *o, struct version *v);
+
+#endif

@@ -1,0 +1,511 @@
+/*
+ * lease.c - what the sched asks for, and what it is told
+ *
+ * The engine thread alone enters: as struct sched_ops from within sched_*(), and with the messages
+ * that pull.c posts. In ops nothing may call back into the sched; in messages everything may.
+ */
+#include "base/clock.h"
+#include "engine/internal.h"
+
+#define ASKED_INTERVAL_S 60 /* how often an unchanged answer is worth a row in the database */
+#define FLIPS_MAX	 2 /* ETags that differed though size and date agreed, then they are ignored */
+
+/* ---- ops ---- */
+
+static int op_next_gap(void *ctx, void *task_user, struct range within, struct range *ret)
+{
+	struct task *t = task_user;
+
+	(void)ctx;
+	return t->version ? version_next_gap(t->version, within, ret) : -ENOENT;
+}
+
+static struct pull *pull_new(struct task *t, struct lease *l)
+{
+	struct object *o = t->obj;
+	struct pull *p = calloc(1, sizeof(*p));
+
+	if (!p)
+		return NULL;
+	p->e = t->e;
+	p->lease = l;
+	p->task = t;
+	p->probe = l->probe;
+	p->demand = l->prio == PRIO_DEMAND;
+	p->source = l->source;
+	p->source_url = t->source[l->source].url;
+	p->version = t->version && !l->probe ? version_get(t->version) : NULL;
+	p->fetch = t->e->fetch[p->demand ? LANE_DEMAND : LANE_BULK];
+	p->slice_off = o->slice.off;
+	p->slice_end = o->slice.end;
+	p->size = o->size;
+	p->total = SIZE_UNKNOWN;
+	p->pinned = object_content_pinned(o);
+	p->got = VALIDATOR_INIT;
+	mtx_init(&p->lock, RANK_PULL, "pull");
+	atomic_init(&p->end, l->probe ? l->off + 1 : atomic_load(&l->end));
+	atomic_init(&p->pos, l->off);
+	atomic_init(&p->pending, 1);
+	t->refs++;
+	t->pulls++;
+	t->e->pulls++;
+	l->user = p;
+	return p;
+}
+
+static void pull_free(struct pull *p)
+{
+	struct task *t = p->task;
+
+	t->pulls--;
+	t->e->pulls--;
+	task_put(t);
+	version_put(p->version);
+	free(p->resolved);
+	mtx_done(&p->lock);
+	free(p);
+}
+
+static uint64_t to_wire(const struct pull *p, uint64_t off)
+{
+	return off == SIZE_UNKNOWN ? p->slice_end : add_sat_u64(off, p->slice_off);
+}
+
+/* After a 200 to a range the source is asked for everything, without one. */
+static bool asks_whole(const struct pull *p, const struct source *s)
+{
+	return !p->probe && s->no_ranges && p->lease->off == 0;
+}
+
+static void pull_request(struct pull *p, struct transfer_request *rq)
+{
+	struct task *t = p->task;
+	struct object *o = t->obj;
+	struct source *s = &t->source[p->source];
+
+	p->ranged = !asks_whole(p, s);
+	p->used_resolved = s->resolved != NULL;
+	mtx_lock(&t->lock);
+	rq->validator = s->validator;
+	mtx_unlock(&t->lock);
+
+	rq->url = t->entry.url[s->url];
+	rq->resolved = s->resolved;
+	rq->headers = t->headers;
+	rq->range = range_make(p->ranged ? to_wire(p, p->lease->off) : 0,
+			       to_wire(p, atomic_load(&p->end)));
+	rq->ranged = p->ranged;
+	rq->probe = p->probe;
+	rq->if_range = p->ranged && !p->probe && !s->no_if_range;
+	rq->fill = p->lease->prio >= PRIO_FILL;
+	rq->urgent = p->demand;
+	rq->grid = p->slice_off;
+	rq->end = &p->end;
+	rq->end_add = p->slice_off;
+	rq->ops = &pull_ops;
+	rq->user = p;
+	rq->want = (struct http_want){
+		.range = rq->range,
+		.ranged = rq->ranged,
+		.if_range = rq->if_range,
+		.size = object_sliced(o) ? SIZE_UNKNOWN : o->size,
+		.size_pinned = !object_sliced(o) && o->manifest_size != SIZE_UNKNOWN,
+		.content_pinned = p->pinned,
+		.ignore_etag = s->origin->ignore_etag,
+		.have = validator_strength(&rq->validator) != VALIDATOR_NONE ? &rq->validator
+									     : NULL,
+	};
+}
+
+static void op_start(void *ctx, struct lease *l)
+{
+	struct engine *e = ctx;
+	struct task *t = l->task_user;
+	struct transfer_request rq = {0};
+	struct pull *p;
+
+	l->user = NULL;
+	p = pull_new(t, l);
+	if (!p) {
+		assert(e->stillborn_count < e->stillborn_max);
+		e->stillborn[e->stillborn_count++] = l;
+		return;
+	}
+	pull_request(p, &rq);
+	atomic_fetch_add(&t->obj->requests, 1);
+	if (p->probe) {
+		mtx_lock(&e->lock);
+		t->obj->checking = true;
+		mtx_unlock(&e->lock);
+	}
+	if (fetch_start(p->fetch, &rq, &p->transfer) < 0) {
+		mtx_lock(&p->lock);
+		p->over = true;
+		mtx_unlock(&p->lock);
+		p->result =
+			(struct transfer_result){.verdict = VERDICT_INTERNAL, .pos = rq.range.off};
+		engine_post(e, &p->ended_msg, pull_ended);
+		pull_unpend(p);
+	}
+}
+
+bool leases_bury(struct engine *e, uint64_t now_us)
+{
+	unsigned int count = e->stillborn_count;
+
+	for (unsigned int i = 0; i < count; i++) {
+		struct lease *l = e->stillborn[i];
+
+		sched_lease_ended(e->sched, l, VERDICT_INTERNAL, l->off, 0, now_us);
+		sched_lease_written(e->sched, l, now_us);
+	}
+	e->stillborn_count = 0;
+	return count > 0;
+}
+
+static void op_shrunk(void *ctx, struct lease *l)
+{
+	struct pull *p = l->user;
+
+	(void)ctx;
+	/* Between head()'s word that the body is the whole and the sched's, the end is head()'s. */
+	if (!p || (atomic_load(&p->whole) && !p->whole_lease))
+		return;
+	atomic_store(&p->end, atomic_load(&l->end));
+	mtx_lock(&p->lock);
+	if (!p->over)
+		fetch_shrunk(p->fetch, p->transfer);
+	mtx_unlock(&p->lock);
+}
+
+static void pull_cancel(struct pull *p)
+{
+	mtx_lock(&p->lock);
+	if (!p->over)
+		fetch_cancel(p->fetch, p->transfer);
+	mtx_unlock(&p->lock);
+}
+
+static void op_cancel(void *ctx, struct lease *l)
+{
+	(void)ctx;
+	if (l->user)
+		pull_cancel(l->user);
+}
+
+static void op_hold(void *ctx, struct lease *l, bool hold)
+{
+	struct pull *p = l->user;
+
+	(void)ctx;
+	if (!p)
+		return;
+	mtx_lock(&p->lock);
+	if (!p->over)
+		fetch_hold(p->fetch, p->transfer, hold);
+	mtx_unlock(&p->lock);
+}
+
+static void op_satisfied(void *ctx, void *want_user)
+{
+	(void)ctx;
+	want_satisfied(want_user);
+}
+
+static void op_failed(void *ctx, void *want_user, enum verdict why)
+{
+	(void)ctx;
+	want_failed(want_user, why);
+}
+
+static void op_probe_failed(void *ctx, void *task_user, enum verdict why)
+{
+	struct task *t = task_user;
+	struct object *o = t->obj;
+	uint64_t now_us = clock_now_us();
+
+	(void)ctx;
+	if (!o)
+		return;
+	mtx_lock(&o->e->lock);
+	o->checking = false;
+	mtx_unlock(&o->e->lock);
+	o->probe_failed_us = now_us;
+	t->refused_us = now_us;
+	if (why == VERDICT_GONE)
+		o->gone_us = now_us;
+	if (o->revalidating)
+		revalidate_failed(o);
+	probes_answer(o, verdict_errno(why) == -EACCES ? -EIO : verdict_errno(why));
+}
+
+const struct sched_ops engine_sched_ops = {
+	.next_gap = op_next_gap,
+	.start = op_start,
+	.shrunk = op_shrunk,
+	.cancel = op_cancel,
+	.hold = op_hold,
+	.satisfied = op_satisfied,
+	.failed = op_failed,
+	.probe_failed = op_probe_failed,
+};
+
+/* ---- messages ---- */
+
+void pull_connected(struct engine *e, struct msg *m)
+{
+	struct pull *p = container_of(m, struct pull, connected_msg);
+
+	sched_lease_connected(e->sched, p->lease, p->connect_us, clock_now_us());
+}
+
+static void pull_count(struct pull *p, uint64_t bytes)
+{
+	if (p->task->obj && bytes > p->counted)
+		atomic_fetch_add(&p->task->obj->bytes_fetched, bytes - p->counted);
+	p->counted = max_u64(p->counted, bytes);
+}
+
+void pull_progressed(struct engine *e, struct msg *m)
+{
+	struct pull *p = container_of(m, struct pull, progress_msg);
+	struct lease *l = p->lease;
+	uint64_t pos;
+
+	atomic_store(&p->progress_posted, false);
+	pos = atomic_load(&p->pos);
+	if (!p->probe && pos > l->off) {
+		pull_count(p, pos - l->off);
+		sched_lease_progress(e->sched, l, pos, clock_now_us());
+	}
+}
+
+/* What this answer tells of the source. */
+static void source_learn(struct pull *p, uint64_t now_us)
+{
+	struct source *s = &p->task->source[p->source];
+
+	s->origin->ok_us = now_us;
+	if (p->resolved) {
+		free(s->resolved);
+		s->resolved = p->resolved;
+		p->resolved = NULL;
+	}
+	if (p->use.if_range_refused)
+		s->no_if_range = true;
+	if (p->use.etag_flipped && ++s->origin->flips >= FLIPS_MAX && !s->origin->ignore_etag) {
+		s->origin->ignore_etag = true;
+		log_warn("%s: its nodes disagree on ETags: ignored from now on", s->origin->key);
+	}
+	if (p->answer == VERDICT_WHOLE && p->ranged)
+		s->no_ranges = true;
+}
+
+/* What this answer tells of the object; it is of our version. */
+static void object_learn(struct object *o, struct pull *p)
+{
+	struct engine *e = o->e;
+	struct validator before = o->validator;
+	int64_t now_s = clock_wall_s();
+	bool news, main;
+
+	mtx_lock(&p->task->lock);
+	main = p->task->main < 0 || p->task->main == (int)p->source;
+	mtx_unlock(&p->task->lock);
+
+	mtx_lock(&e->lock);
+	if (main) {
+		validator_learn(&o->validator, &p->got);
+		o->validator_url = p->source_url;
+	}
+	news = memcmp(&before, &o->validator, sizeof(before)) != 0 ||
+	       now_s - o->asked_s >= ASKED_INTERVAL_S;
+	if (o->mtime == VALIDATOR_NO_TIME && p->got.last_modified != VALIDATOR_NO_TIME) {
+		o->mtime = p->got.last_modified;
+		news = true;
+	}
+	if (object_content_pinned(o)) {
+		/* New bytes are to be proven. */
+		news |= !p->probe && o->asked_s != 0;
+		if (!p->probe)
+			o->asked_s = 0;
+	} else {
+		o->asked_s = now_s;
+	}
+	o->stale = false;
+	o->failed = false;
+	if (p->probe)
+		o->checking = false;
+	if (p->total == SIZE_UNKNOWN && o->size == SIZE_UNKNOWN && p->answer == VERDICT_WHOLE)
+		o->length_unknown = true;
+	mtx_unlock(&e->lock);
+
+	failmem_init(&o->failures);
+	o->gone_us = 0;
+	o->probe_failed_us = 0;
+	if (!p->probe)
+		o->sources_used |= UINT64_C(1) << p->source_url;
+	if (o->size == SIZE_UNKNOWN && p->total != SIZE_UNKNOWN) {
+		object_sized(o, p->total);
+		news = true;
+	}
+	if (news)
+		object_remember(o);
+	if (p->probe || LIST_FIRST(&o->probes))
+		probes_answer(o, o->size != SIZE_UNKNOWN || o->length_unknown ? 0 : -EIO);
+	if (o->revalidating)
+		revalidate_answered(o);
+}
+
+/* A probe met our object without a version; since then somebody may have opened one. */
+static bool probe_fits(struct object *o, const struct pull *p)
+{
+	struct validator have;
+	struct version *v;
+
+	mtx_lock(&o->e->lock);
+	v = o->version ? version_get(o->version) : NULL;
+	mtx_unlock(&o->e->lock);
+	if (!v)
+		return true;
+	version_validator(v, &have);
+	if (have.size == SIZE_UNKNOWN && !object_sliced(o))
+		have.size = version_size(v);
+	version_put(v);
+	return p->task->source_count > 1 ||
+	       validator_compare(&have, &p->got, p->pinned) != VALIDATOR_DIFFERENT;
+}
+
+void pull_answered(struct engine *e, struct msg *m)
+{
+	struct pull *p = container_of(m, struct pull, answered_msg);
+	struct task *t = p->task;
+	uint64_t now_us = clock_now_us();
+
+	source_learn(p, now_us);
+	if (p->answer == VERDICT_WHOLE) {
+		p->whole_lease = sched_lease_whole(e->sched, p->lease, now_us);
+		if (p->whole_lease)
+			atomic_store(&p->end, atomic_load(&p->lease->end));
+		if (!p->probe && !(p->whole_lease && atomic_load(&p->whole)))
+			pull_cancel(p);
+	}
+	/* After an answer without ranges the sched would take this one for one with. */
+	if (p->answer != VERDICT_WHOLE || p->whole_lease)
+		sched_lease_answered(e->sched, p->lease, now_us);
+	if (!t->obj)
+		return;
+	if (p->probe && !probe_fits(t->obj, p)) {
+		p->probe_changed = true;
+		return;
+	}
+	object_learn(t->obj, p);
+}
+
+static void note_failure(struct object *o, struct pull *p, enum verdict v)
+{
+	struct source *s = &p->task->source[p->source];
+	enum verdict_class class = verdict_class(v);
+
+	if (class == VERDICT_CLASS_GOOD || (class == VERDICT_CLASS_OURS && v != VERDICT_CACHE))
+		return;
+	if (p->used_resolved && class != VERDICT_CLASS_OURS) {
+		free(s->resolved);
+		s->resolved = NULL;
+	}
+	if (class == VERDICT_CLASS_ORIGIN || class == VERDICT_CLASS_RETRY)
+		atomic_fetch_add(&o->retries, 1);
+	if (v == VERDICT_SIZE)
+		object_set_error(o, "%s: the manifest says %" PRIu64 " bytes, the server %" PRIu64,
+				 s->origin->key, o->manifest_size, p->total);
+	else
+		object_set_error(o, "%s: %s%s%s%s", s->origin->key, verdict_text(v),
+				 p->result.detail[0] ? " (" : "", p->result.detail,
+				 p->result.detail[0] ? ")" : "");
+}
+
+/* An answer without a body that is good all the same: the object is empty. */
+static void object_empty(struct object *o, struct pull *p)
+{
+	p->total = 0;
+	p->answer = VERDICT_EMPTY;
+	object_learn(o, p);
+}
+
+/*
+ * Where the manifest names the content, or another mirror is the one that the version is known by,
+ * a source with something else is wrong: that is no new version.
+ */
+static bool source_speaks_for(struct pull *p, const struct object *o)
+{
+	bool main;
+
+	mtx_lock(&p->task->lock);
+	main = p->task->main < 0 || p->task->main == (int)p->source;
+	mtx_unlock(&p->task->lock);
+	return main && !object_version_pinned(o);
+}
+
+void pull_ended(struct engine *e, struct msg *m)
+{
+	struct pull *p = container_of(m, struct pull, ended_msg);
+	struct object *o = p->task->obj;
+	struct lease *l = p->lease;
+	enum verdict v = p->mismatch || p->probe_changed ? VERDICT_CHANGED : p->result.verdict;
+	uint64_t now_us = clock_now_us();
+	uint64_t pos = p->result.pos > p->slice_off ? p->result.pos - p->slice_off : 0;
+	bool changed;
+
+	if (o) {
+		pull_count(p, p->result.bytes_received);
+		atomic_fetch_add(&o->bytes_discarded, p->result.bytes_discarded);
+		if (v == VERDICT_CHANGED && !source_speaks_for(p, o))
+			v = VERDICT_CHECKSUM;
+		note_failure(o, p, v);
+	}
+	changed = v == VERDICT_CHANGED;
+	pos = max_u64(min_u64(pos, atomic_load(&l->end)), l->off);
+	if (o && v == VERDICT_EMPTY)
+		object_empty(o, p);
+	else if (o && v <= VERDICT_WHOLE && o->size == SIZE_UNKNOWN && p->total != SIZE_UNKNOWN)
+		object_learn(o, p); /* the stream's end told its length */
+	sched_lease_ended(e->sched, l, v, pos, p->result.retry_after_us, now_us);
+	o = p->task->obj;
+	if (o && changed)
+		object_changed(o, &p->got, p->total);
+}
+
+/* The cache takes no more bytes. */
+static void task_disk_refused(struct task *t, int error)
+{
+	struct object *o = t->obj;
+	struct fill *f, *tmp;
+
+	if (!t->e->degraded)
+		log_warn("cache: %s: files are read without keeping their bytes", strerror(-error));
+	t->e->degraded = true;
+	task_drop_wants(t, WANT_WINDOW);
+	LIST_FOREACH_SAFE (f, &o->fills, link, tmp)
+		fill_failed(f, error);
+	backfills_sweep(t->e, clock_now_us());
+}
+
+void pull_written(struct engine *e, struct msg *m)
+{
+	struct pull *p = container_of(m, struct pull, written_msg);
+	struct task *t = p->task;
+	struct object *o = t->obj;
+	int error = atomic_load(&p->write_error);
+
+	sched_lease_written(e->sched, p->lease, clock_now_us());
+	if (o && error && error != -ESTALE)
+		task_disk_refused(t, error);
+	t->refs++;
+	pull_free(p);
+	o = t->obj;
+	if (o) {
+		object_arrived(o);
+		object_rest(o);
+	}
+	task_put(t);
+}

@@ -1,0 +1,639 @@
+/*
+ * object.c - the table of remote resources in use, and what is known of each
+ *
+ * Callers: fs and the control socket by engine.h; every file of the engine. Any thread finds,
+ * references and looks at objects under engine.lock; the engine thread alone changes them and frees
+ * them, when the message that the last object_put() posted finds them still without a reference.
+ */
+#include <stdarg.h>
+
+#include "base/clock.h"
+#include "base/size.h"
+#include "core/url.h"
+#include "engine/internal.h"
+
+#define IDLE_MAX 128 /* versions and tasks kept open for the next reader */
+
+static const char *const state_name[] = {
+	[OBJECT_IDLE] = "idle",		[OBJECT_PROBING] = "probing", [OBJECT_FILLING] = "filling",
+	[OBJECT_COMPLETE] = "complete", [OBJECT_STALE] = "stale",     [OBJECT_FAILED] = "failed",
+};
+_Static_assert(ARRAY_SIZE(state_name) == OBJECT_STATE_COUNT, "name every object_state");
+
+const char *object_state_name(enum object_state st)
+{
+	return state_name[st];
+}
+
+int object_cmp(const struct object *a, const struct object *b)
+{
+	return memcmp(a->key.bytes, b->key.bytes, sizeof(a->key.bytes));
+}
+
+RB_GENERATE(object_tree, object, by_key, object_cmp)
+
+static struct object *object_find_locked(struct engine *e, const struct object_key *key)
+	REQUIRES(e->lock)
+{
+	struct object probe = {.key = *key};
+
+	return RB_FIND(object_tree, &e->objects, &probe);
+}
+
+/* ---- birth ---- */
+
+/* What the store remembers; the manifest's word on size and ETag stands above it. */
+static void object_recall(struct object *o, const struct entry *entry)
+{
+	struct store_record rec;
+
+	o->size = entry->size;
+	o->mtime = entry->mtime == MANIFEST_NO_TIME ? VALIDATOR_NO_TIME : entry->mtime;
+	o->validator = VALIDATOR_INIT;
+	if (store_lookup(o->e->store, &o->key, &rec) == 0) {
+		bool same_size = entry->size == SIZE_UNKNOWN || rec.size == entry->size;
+
+		if (same_size)
+			o->validator = rec.validator;
+		if (o->size == SIZE_UNKNOWN)
+			o->size = rec.size;
+		if (o->mtime == VALIDATOR_NO_TIME)
+			o->mtime = rec.mtime;
+		o->asked_s = rec.asked_s;
+		o->cached = rec.bytes_cached;
+		o->complete = rec.complete && same_size &&
+			      (entry->checksum.algo == CHECKSUM_NONE || rec.asked_s != 0);
+	}
+	if (o->size == 0)
+		o->complete = true;
+	if (entry->etag && strcmp(entry->etag, o->validator.etag) != 0 &&
+	    strlen(entry->etag) < sizeof(o->validator.etag)) {
+		bool had = o->validator.etag[0] != '\0';
+
+		if (had)
+			o->validator = VALIDATOR_INIT;
+		memcpy(o->validator.etag, entry->etag, strlen(entry->etag) + 1);
+		o->complete = o->complete && !had;
+	}
+}
+
+static struct object *object_new(struct engine *e, struct manifest *m, uint32_t index,
+				 const struct entry *entry, const struct object_key *key)
+{
+	struct object *o = calloc(1, sizeof(*o));
+
+	if (!o)
+		return NULL;
+	o->e = e;
+	o->key = *key;
+	o->manifest = manifest_get(m);
+	o->index = index;
+	o->manifest_size = entry->size;
+	o->slice = entry->slice;
+	o->checksum = entry->checksum;
+	o->etag_pinned = entry->etag != NULL;
+	o->generation = 1;
+	failmem_init(&o->failures);
+	LIST_INIT(&o->probes);
+	LIST_INIT(&o->fills);
+	if (entry->url_count > 0)
+		o->origin = origin_get(e, entry->url[0]);
+	object_recall(o, entry);
+	return o;
+}
+
+static void object_free(struct object *o)
+{
+	if (!o)
+		return;
+	manifest_put(o->manifest);
+	free(o->error);
+	free(o);
+}
+
+int engine_object(struct engine *e, struct manifest *m, uint32_t index, struct object **ret)
+{
+	struct object *o, *made = NULL;
+	struct object_key key;
+	struct entry entry;
+	int r;
+
+	entry_init(&entry);
+	r = manifest_entry(m, index, &entry);
+	if (r == 0)
+		r = identity_key(&entry, &key);
+	if (r < 0)
+		goto out;
+
+	mtx_lock(&e->lock);
+	o = object_find_locked(e, &key);
+	if (o)
+		o->refs++;
+	mtx_unlock(&e->lock);
+	if (!o) {
+		made = object_new(e, m, index, &entry, &key);
+		if (!made) {
+			r = -ENOMEM;
+			goto out;
+		}
+		mtx_lock(&e->lock);
+		o = RB_INSERT(object_tree, &e->objects, made);
+		if (!o) {
+			o = made;
+			made = NULL;
+			e->object_count++;
+		}
+		o->refs++;
+		mtx_unlock(&e->lock);
+	}
+	*ret = o;
+	r = 0;
+out:
+	object_free(made);
+	entry_done(&entry);
+	return r;
+}
+
+/* ---- references and death ---- */
+
+struct object *object_get(struct object *o)
+{
+	mtx_lock(&o->e->lock);
+	o->refs++;
+	mtx_unlock(&o->e->lock);
+	return o;
+}
+
+static void object_gone(struct engine *e, struct msg *m)
+{
+	struct object *o = container_of(m, struct object, gone_msg);
+	bool dead;
+
+	mtx_lock(&e->lock);
+	o->gone_posted = false;
+	dead = o->refs == 0;
+	if (dead) {
+		RB_REMOVE(object_tree, &e->objects, o);
+		e->object_count--;
+	}
+	mtx_unlock(&e->lock);
+	if (!dead)
+		return;
+	object_wake(o);
+	object_release(o);
+	object_free(o);
+}
+
+void object_put(struct object *o)
+{
+	struct engine *e;
+	bool last;
+
+	if (!o)
+		return;
+	e = o->e;
+	mtx_lock(&e->lock);
+	last = --o->refs == 0 && !o->gone_posted;
+	if (last)
+		o->gone_posted = true;
+	mtx_unlock(&e->lock);
+	if (last)
+		engine_post(e, &o->gone_msg, object_gone);
+}
+
+struct manifest *object_manifest(struct object *o, uint32_t *ret_index)
+{
+	*ret_index = o->index;
+	return o->manifest;
+}
+
+void engine_each(struct engine *e, void (*fn)(void *ctx, struct object *o), void *ctx)
+{
+	struct object **list, *o;
+	size_t count = 0, room;
+
+	mtx_lock(&e->lock);
+	room = e->object_count;
+	mtx_unlock(&e->lock);
+	list = calloc(room + 1, sizeof(*list));
+	if (!list)
+		return;
+	mtx_lock(&e->lock);
+	RB_FOREACH (o, object_tree, &e->objects) {
+		if (count == room)
+			break;
+		o->refs++;
+		list[count++] = o;
+	}
+	mtx_unlock(&e->lock);
+	for (size_t i = 0; i < count; i++) {
+		fn(ctx, list[i]);
+		object_put(list[i]);
+	}
+	free(list);
+}
+
+/* ---- what is known ---- */
+
+static enum object_state object_state_locked(const struct object *o) REQUIRES(o->e->lock)
+{
+	if (o->failed)
+		return OBJECT_FAILED;
+	if (o->stale)
+		return OBJECT_STALE;
+	if (o->complete)
+		return OBJECT_COMPLETE;
+	if (o->checking)
+		return OBJECT_PROBING;
+	return o->filling ? OBJECT_FILLING : OBJECT_IDLE;
+}
+
+/* How much of a stream without a length has come: the bytes from 0 on without a gap. */
+static uint64_t stream_size(struct version *v)
+{
+	struct range gap;
+
+	if (!v || version_next_gap(v, range_make(0, block_floor(FILE_SIZE_MAX)), &gap) < 0)
+		return 1;
+	return max_u64(gap.off, 1);
+}
+
+void object_info(struct object *o, struct object_info *ret)
+{
+	struct object_info info = {0};
+	struct version_info vi;
+	struct version *v;
+
+	mtx_lock(&o->e->lock);
+	info.size = o->size;
+	info.mtime = o->mtime == VALIDATOR_NO_TIME ? MANIFEST_NO_TIME : o->mtime;
+	info.state = object_state_locked(o);
+	info.generation = o->generation;
+	info.length_unknown = o->length_unknown;
+	info.validator = o->validator;
+	info.bytes_cached = info.bytes_durable = o->cached;
+	if (o->error)
+		snprintf(info.error, sizeof(info.error), "%s", o->error);
+	v = o->version ? version_get(o->version) : NULL;
+	mtx_unlock(&o->e->lock);
+
+	info.reads = atomic_load(&o->reads);
+	info.read_hits = atomic_load(&o->read_hits);
+	info.bytes_fetched = atomic_load(&o->bytes_fetched);
+	info.bytes_discarded = atomic_load(&o->bytes_discarded);
+	info.requests = atomic_load(&o->requests);
+	info.retries = atomic_load(&o->retries);
+	info.rate_bps = atomic_load(&o->rate_bps);
+	info.connections = atomic_load(&o->connections);
+	if (v) {
+		version_info(v, &vi);
+		if (!vi.loading) {
+			info.bytes_cached = vi.bytes_present;
+			info.bytes_durable = vi.bytes_durable;
+		}
+	}
+	if (info.length_unknown && info.size == SIZE_UNKNOWN)
+		info.size = stream_size(v);
+	version_put(v);
+	*ret = info;
+}
+
+static int peek_record(struct engine *e, const struct entry *entry, const struct object_key *key,
+		       struct object_info *info)
+{
+	struct store_record rec;
+
+	if (store_lookup(e->store, key, &rec) == 0) {
+		if (info->size == SIZE_UNKNOWN)
+			info->size = rec.size;
+		if (info->mtime == MANIFEST_NO_TIME && rec.mtime != VALIDATOR_NO_TIME)
+			info->mtime = rec.mtime;
+		info->validator = rec.validator;
+		info->bytes_cached = info->bytes_durable = rec.bytes_cached;
+		if (rec.complete && rec.size == info->size &&
+		    (entry->checksum.algo == CHECKSUM_NONE || rec.asked_s != 0))
+			info->state = OBJECT_COMPLETE;
+	}
+	if (info->size == 0)
+		info->state = OBJECT_COMPLETE;
+	return info->size == SIZE_UNKNOWN ? -ENOENT : 0;
+}
+
+int engine_peek(struct engine *e, struct manifest *m, uint32_t index, struct object_info *ret)
+{
+	struct object_info info = {.generation = 1, .validator = VALIDATOR_INIT};
+	struct object_key key;
+	struct object *o;
+	struct entry entry;
+	int r;
+
+	entry_init(&entry);
+	r = manifest_entry(m, index, &entry);
+	if (r == 0)
+		r = identity_key(&entry, &key);
+	if (r < 0)
+		goto out;
+	mtx_lock(&e->lock);
+	o = object_find_locked(e, &key);
+	if (o)
+		o->refs++;
+	mtx_unlock(&e->lock);
+	if (o) {
+		object_info(o, &info);
+		object_put(o);
+		r = info.size == SIZE_UNKNOWN ? -ENOENT : 0;
+	} else {
+		info.size = entry.size;
+		info.mtime = entry.mtime;
+		r = peek_record(e, &entry, &key, &info);
+	}
+	*ret = info;
+out:
+	entry_done(&entry);
+	return r;
+}
+
+void object_set_error(struct object *o, const char *fmt, ...)
+{
+	char *text = NULL, *old;
+	va_list ap;
+
+	if (fmt) {
+		va_start(ap, fmt);
+		if (vasprintf(&text, fmt, ap) < 0)
+			text = NULL;
+		va_end(ap);
+	}
+	mtx_lock(&o->e->lock);
+	old = o->error;
+	o->error = text;
+	mtx_unlock(&o->e->lock);
+	free(old);
+}
+
+void object_tell(struct object *o)
+{
+	if (o->e->cfg.changed)
+		o->e->cfg.changed(o->e->cfg.ctx, o);
+}
+
+void object_remember(struct object *o)
+{
+	struct store_record rec = {
+		.size = o->size,
+		.mtime = o->mtime,
+		.validator = o->validator,
+		.asked_s = o->asked_s,
+	};
+
+	if (store_remember(o->e->store, &o->key, &rec) < 0)
+		log_warn("cache: no memory to remember an object's size");
+}
+
+/* ---- its version ---- */
+
+/*
+ * One thread at a time opens a version of o: the store would take an opening under the old
+ * validator that comes after a change for one more change.
+ */
+static void opening_begin_locked(struct object *o) REQUIRES(o->e->lock)
+{
+	while (o->opening)
+		cnd_wait(&o->e->opened, &o->e->lock);
+	o->opening = true;
+}
+
+static void opening_end_locked(struct object *o) REQUIRES(o->e->lock)
+{
+	o->opening = false;
+	cnd_broadcast(&o->e->opened);
+}
+
+static int object_open_version(struct object *o)
+{
+	struct validator validator;
+	struct version *v = NULL;
+	uint64_t size;
+	int r = 0;
+	bool there;
+
+	mtx_lock(&o->e->lock);
+	opening_begin_locked(o);
+	there = o->version != NULL;
+	validator = o->validator;
+	size = o->size;
+	mtx_unlock(&o->e->lock);
+	if (!there)
+		r = store_version_open(o->e->store, &o->key, &validator, size, false, &v);
+	mtx_lock(&o->e->lock);
+	if (v)
+		o->version = v;
+	opening_end_locked(o);
+	mtx_unlock(&o->e->lock);
+	return r;
+}
+
+int object_version(struct object *o, uint64_t generation, bool handle, struct version **ret)
+{
+	for (;;) {
+		struct version *v = NULL;
+		bool stale;
+		int r;
+
+		mtx_lock(&o->e->lock);
+		stale = generation && o->generation != generation;
+		if (o->version && !stale) {
+			v = version_get(o->version);
+			if (handle)
+				o->handles++;
+		}
+		mtx_unlock(&o->e->lock);
+		if (stale)
+			return -ESTALE;
+		if (v) {
+			*ret = v;
+			return 0;
+		}
+		r = object_open_version(o);
+		if (r < 0)
+			return r;
+	}
+}
+
+void object_release(struct object *o)
+{
+	struct version *v;
+
+	if (o->task)
+		task_close(o->task);
+	mtx_lock(&o->e->lock);
+	v = o->handles == 0 ? o->version : NULL;
+	if (v)
+		o->version = NULL;
+	mtx_unlock(&o->e->lock);
+	if (v) {
+		struct version_info vi;
+
+		version_info(v, &vi);
+		mtx_lock(&o->e->lock);
+		if (!vi.loading)
+			o->cached = vi.bytes_present;
+		mtx_unlock(&o->e->lock);
+	}
+	version_put(v);
+}
+
+void object_wake(struct object *o)
+{
+	if (!o->is_idle)
+		return;
+	TAILQ_REMOVE(&o->e->idle, o, idle_link);
+	o->e->idle_count--;
+	o->is_idle = false;
+}
+
+static bool object_used(struct object *o)
+{
+	bool open;
+
+	mtx_lock(&o->e->lock);
+	open = o->handles > 0;
+	mtx_unlock(&o->e->lock);
+	return open || !LIST_EMPTY(&o->fills) || !LIST_EMPTY(&o->probes) || o->backfill ||
+	       o->verifying || o->revalidating ||
+	       (o->task && (o->task->want_count || o->task->pulls));
+}
+
+void object_rest(struct object *o)
+{
+	struct engine *e = o->e;
+
+	if (o->is_idle || object_used(o))
+		return;
+	TAILQ_INSERT_TAIL(&e->idle, o, idle_link);
+	e->idle_count++;
+	o->is_idle = true;
+}
+
+void objects_trim(struct engine *e)
+{
+	while (e->idle_count > IDLE_MAX) {
+		struct object *oldest = TAILQ_FIRST(&e->idle);
+
+		object_wake(oldest);
+		if (!object_used(oldest))
+			object_release(oldest);
+	}
+}
+
+/* ---- what becomes of it ---- */
+
+void object_sized(struct object *o, uint64_t size)
+{
+	struct version *v;
+	int r = 0;
+
+	if (o->size == size)
+		return;
+	mtx_lock(&o->e->lock);
+	v = o->version ? version_get(o->version) : NULL;
+	mtx_unlock(&o->e->lock);
+	if (v && version_size(v) != size)
+		r = version_set_size(v, size);
+	version_put(v);
+	if (r < 0)
+		return; /* bytes lie beyond it: the next answer will find the version changed */
+
+	mtx_lock(&o->e->lock);
+	o->size = size;
+	if (o->length_unknown) {
+		o->length_unknown = false;
+		o->generation++;
+	}
+	if (size == 0)
+		o->complete = true;
+	v = o->version ? version_get(o->version) : NULL;
+	mtx_unlock(&o->e->lock);
+	/* Reads that reach past the end of what was a stream without a length: their callers look
+	 * again. */
+	if (v)
+		version_fail(v, range_make(size, UINT64_MAX), -EIO);
+	version_put(v);
+	if (o->task && o->task->st)
+		sched_task_set_size(o->e->sched, o->task->st, size, clock_now_us());
+	object_tell(o);
+}
+
+void object_arrived(struct object *o)
+{
+	struct version *v;
+
+	if (o->complete || o->verifying)
+		return;
+	mtx_lock(&o->e->lock);
+	v = o->version ? version_get(o->version) : NULL;
+	mtx_unlock(&o->e->lock);
+	if (!v)
+		return;
+	if (version_complete(v)) {
+		if (object_content_pinned(o)) {
+			content_prove(o, v);
+		} else {
+			mtx_lock(&o->e->lock);
+			o->complete = true;
+			mtx_unlock(&o->e->lock);
+			object_set_error(o, NULL);
+			object_tell(o);
+		}
+	}
+	version_put(v);
+}
+
+void object_changed(struct object *o, const struct validator *got, uint64_t size)
+{
+	struct engine *e = o->e;
+	struct version *old, *fresh = NULL;
+	uint64_t now_us = clock_now_us();
+	bool had;
+
+	o->changes++;
+	mtx_lock(&e->lock);
+	opening_begin_locked(o);
+	old = o->version;
+	o->version = NULL;
+	o->generation++;
+	o->validator = *got;
+	o->size = o->manifest_size != SIZE_UNKNOWN ? o->manifest_size : size;
+	o->length_unknown = o->size == SIZE_UNKNOWN && o->length_unknown;
+	if (got->last_modified != VALIDATOR_NO_TIME)
+		o->mtime = got->last_modified;
+	o->asked_s = clock_wall_s();
+	o->complete = o->size == 0;
+	o->stale = false;
+	had = old || o->cached > 0;
+	o->cached = 0;
+	size = o->size;
+	mtx_unlock(&e->lock);
+
+	/* Before the record says so: bytes of the old version must never pass for the new one's. */
+	if (had && store_version_open(e->store, &o->key, got, size, true, &fresh) < 0)
+		fresh = NULL; /* no memory: the next opening finds the validator changed */
+	mtx_lock(&e->lock);
+	o->version = fresh;
+	opening_end_locked(o);
+	mtx_unlock(&e->lock);
+	object_remember(o);
+	/* Who is told of the failure finds the new version. */
+	if (o->task)
+		task_close(o->task);
+	if (old)
+		version_fail(old, range_make(0, UINT64_MAX), -EIO);
+	version_put(old);
+	failmem_init(&o->failures);
+	object_tell(o);
+	if (o->size != SIZE_UNKNOWN)
+		probes_answer(o, 0);
+	fills_restart(o, now_us);
+	backfill_go(o, now_us);
+	object_rest(o);
+}

@@ -1,0 +1,119 @@
+/*
+ * probe.c - asking what the manifest does not tell: size, date, validator
+ *
+ * Callers: a stat() of a file of unknown size, fills, and engine_ask_sizes(). Any thread asks; the
+ * engine thread keeps those who wait on the object's list and answers all of them with the first
+ * answer that says something, whichever transfer brought it.
+ */
+#include "base/clock.h"
+#include "engine/internal.h"
+
+#define PROBE_MEMORY_US (5 * USEC_PER_SEC) /* a failed question is not asked again so soon */
+
+static bool probe_known(struct object *o)
+{
+	bool known;
+
+	mtx_lock(&o->e->lock);
+	known = o->size != SIZE_UNKNOWN || o->length_unknown;
+	mtx_unlock(&o->e->lock);
+	return known;
+}
+
+static void probe_end(struct probe *q, int error)
+{
+	struct object *o = q->obj;
+
+	q->done(q->ctx, error);
+	free(q);
+	object_put(o);
+}
+
+void probes_answer(struct object *o, int error)
+{
+	struct probe_list list = o->probes;
+	struct probe *q;
+
+	LIST_INIT(&o->probes);
+	if (LIST_FIRST(&list))
+		LIST_FIRST(&list)->link.le_prev = &LIST_FIRST(&list);
+	while ((q = LIST_FIRST(&list)) != NULL) {
+		LIST_REMOVE(q, link);
+		probe_end(q, error);
+	}
+	if (o->in_probing) {
+		TAILQ_REMOVE(&o->e->probing, o, probing_link);
+		o->in_probing = false;
+	}
+	object_rest(o);
+}
+
+static void probe_asked(struct engine *e, struct msg *m)
+{
+	struct probe *q = container_of(m, struct probe, msg);
+	struct object *o = q->obj;
+	uint64_t now_us = clock_now_us();
+	struct task *t;
+
+	if (probe_known(o)) {
+		probe_end(q, 0);
+		return;
+	}
+	if (e->cfg.offline || atomic_load(&e->stopping) || task_open(o, false, &t) < 0) {
+		probe_end(q, -EIO);
+		return;
+	}
+	if (o->probe_failed_us && now_us - o->probe_failed_us < PROBE_MEMORY_US) {
+		probe_end(q, o->gone_us ? -ENOENT : -EIO);
+		return;
+	}
+	q->until_us = e->cfg.sched.retry_time_us ? now_us + e->cfg.sched.retry_time_us : UINT64_MAX;
+	LIST_INSERT_HEAD(&o->probes, q, link);
+	if (!o->in_probing) {
+		TAILQ_INSERT_TAIL(&e->probing, o, probing_link);
+		o->in_probing = true;
+	}
+	if (sched_task_probe(e->sched, t->st, q->urgent ? PRIO_DEMAND : PRIO_BACKFILL, now_us) < 0)
+		probes_answer(o, -EIO);
+}
+
+void object_probe(struct object *o, bool urgent, void (*done)(void *ctx, int error), void *ctx)
+{
+	struct probe *q;
+
+	if (probe_known(o)) {
+		done(ctx, 0);
+		return;
+	}
+	q = calloc(1, sizeof(*q));
+	if (!q) {
+		done(ctx, -EIO);
+		return;
+	}
+	q->obj = object_get(o);
+	q->urgent = urgent;
+	q->done = done;
+	q->ctx = ctx;
+	engine_post(o->e, &q->msg, probe_asked);
+}
+
+void probes_sweep(struct engine *e, uint64_t now_us)
+{
+	struct object *o, *tmp;
+
+	TAILQ_FOREACH_SAFE (o, &e->probing, probing_link, tmp) {
+		struct probe *q, *next;
+
+		LIST_FOREACH_SAFE (q, &o->probes, link, next) {
+			if (now_us < q->until_us)
+				continue;
+			LIST_REMOVE(q, link);
+			probe_end(q, -ETIMEDOUT);
+		}
+		if (!LIST_FIRST(&o->probes)) {
+			TAILQ_REMOVE(&e->probing, o, probing_link);
+			o->in_probing = false;
+			object_rest(o);
+		}
+	}
+}

@@ -1,0 +1,478 @@
+/*
+ * reader.c - open files: reads that wait, and what is fetched ahead of them
+ *
+ * handle_read() runs on a caller's thread and never waits. A read is a struct demand, whose own
+ * waiter stands in for the caller's, so that the engine hears of its end. One whose bytes are there
+ * is answered at once and nobody else hears of it. One that is parked is freed by the engine thread
+ * when both its messages have been handled: want_msg (fetch this) and done_msg (it was answered);
+ * either may come first.
+ */
+#include <signal.h>
+
+#include "base/clock.h"
+#include "engine/internal.h"
+
+#define READ_WINDOW_MAX (UINT64_C(32) << 20) /* read-ahead of one reader, at most */
+
+/* ---- answers ---- */
+
+static void demand_handled(struct engine *e, struct msg *m);
+
+static void parked_add(struct object *o, int n)
+{
+	atomic_fetch_add(&o->e->parked, n);
+	if (o->origin)
+		atomic_fetch_add(&o->origin->parked, n);
+}
+
+/* Any thread, under no lock. */
+static void demand_done(struct waiter *w, int error, const void *data)
+{
+	struct demand *d = container_of(w, struct demand, w);
+	struct waiter *user = d->user;
+	struct object *o = d->h->obj;
+
+	/* From within version_read(): it was not parked, and demand_read() will free it. */
+	if (pthread_equal(pthread_self(), d->reader) && d->reading) {
+		user->done(user, error, data);
+		return;
+	}
+	parked_add(o, -1);
+	/* First the message: after the caller's done() the handle may be closed and everything
+	 * gone. */
+	engine_post(o->e, &d->done_msg, demand_handled);
+	user->done(user, error, data);
+}
+
+static void demand_free(struct demand *d)
+{
+	TAILQ_REMOVE(&d->h->demands, d, in_handle);
+	if (d->listed)
+		TAILQ_REMOVE(&d->h->obj->e->demands, d, in_engine);
+	d->h->demand_count--;
+	free(d);
+}
+
+static void handle_free_closed(struct handle *h);
+
+/* The reader was answered. */
+static void demand_handled(struct engine *e, struct msg *m)
+{
+	struct demand *d = container_of(m, struct demand, done_msg);
+	struct handle *h = d->h;
+
+	(void)e;
+	d->answered = true;
+	if (!d->asked)
+		return;
+	want_remove(&d->want, clock_now_us());
+	demand_free(d);
+	object_rest(h->obj);
+	handle_free_closed(h);
+}
+
+/* Answer with error, unless that has happened. */
+static void demand_fail(struct demand *d, int error)
+{
+	if (!d->answered && version_cancel(d->h->version, &d->w))
+		demand_done(&d->w, error, NULL);
+}
+
+void demand_failed(struct want *w, enum verdict why)
+{
+	struct demand *d = container_of(w, struct demand, want);
+	struct object *o = d->h->obj;
+	enum verdict_class class = verdict_class(why);
+
+	if (class != VERDICT_CLASS_OURS)
+		failmem_add(&o->failures, w->range, -EIO, clock_now_us() + FAILMEM_KEEP_US);
+	if (class == VERDICT_CLASS_SOURCE || class == VERDICT_CLASS_RERESOLVE) {
+		mtx_lock(&o->e->lock);
+		o->failed = true;
+		mtx_unlock(&o->e->lock);
+	}
+	demand_fail(d, -EIO);
+}
+
+/* ---- asking ---- */
+
+static bool handle_superseded(struct handle *h)
+{
+	bool other;
+
+	mtx_lock(&h->obj->e->lock);
+	other = h->obj->version != h->version;
+	mtx_unlock(&h->obj->e->lock);
+	return other;
+}
+
+static void demand_asked(struct engine *e, struct msg *m)
+{
+	struct demand *d = container_of(m, struct demand, want_msg);
+	struct handle *h = d->h;
+	struct object *o = h->obj;
+	uint64_t now_us = clock_now_us();
+	struct task *t;
+
+	d->asked = true;
+	h->demand_count++;
+	TAILQ_INSERT_TAIL(&h->demands, d, in_handle);
+	if (d->answered) {
+		demand_free(d);
+		handle_free_closed(h);
+		return;
+	}
+	if (d->pid > 0) {
+		TAILQ_INSERT_TAIL(&e->demands, d, in_engine);
+		d->listed = true;
+	}
+	d->want.kind = WANT_DEMAND;
+	d->want.prio = PRIO_DEMAND;
+	d->want.range = range_to_blocks(d->w.range, version_size(h->version));
+	if (atomic_load(&e->stopping) || h->closed || o->content_bad || handle_superseded(h) ||
+	    failmem_find(&o->failures, d->want.range, now_us) || task_open(o, true, &t) < 0) {
+		demand_fail(d, -EIO);
+		return;
+	}
+	want_add(t, &d->want, now_us);
+}
+
+/* d is in the version's list, or was answered meanwhile by another thread. */
+static int park(struct demand *d)
+{
+	struct object *o = d->h->obj;
+
+	parked_add(o, 1);
+	if (o->origin && atomic_load(&o->origin->parked) > (int)o->e->cfg.parked_per_origin &&
+	    version_cancel(d->h->version, &d->w)) {
+		parked_add(o, -1);
+		free(d);
+		return -EIO;
+	}
+	engine_post(o->e, &d->want_msg, demand_asked);
+	return -EINPROGRESS;
+}
+
+/* 0: answered on this thread. -EINPROGRESS: it will be. -errno: not answered. */
+static int demand_read(struct handle *h, struct waiter *w, int pid)
+{
+	struct demand *d = calloc(1, sizeof(*d));
+	int r;
+
+	if (!d)
+		return -ENOMEM;
+	d->user = w;
+	d->h = h;
+	d->pid = pid;
+	d->w.range = w->range;
+	d->w.done = demand_done;
+	d->reader = pthread_self();
+	d->reading = true;
+	r = version_read(h->version, &d->w);
+	d->reading = false;
+	if (r == -EINPROGRESS)
+		return park(d);
+	free(d);
+	return r;
+}
+
+/* ---- windows ---- */
+
+static void windows_posted(struct engine *e, struct msg *m);
+
+static void look_ahead(struct handle *h, struct range r, bool hit)
+{
+	struct object *o = h->obj;
+	struct readahead_limit limit = {.window_max = READ_WINDOW_MAX};
+	struct range ahead;
+	uint64_t size = version_size(h->version);
+	bool post = false;
+
+	if (o->origin) {
+		limit.rate_bps = atomic_load(&o->origin->rate_bps);
+		limit.ttfb_us = atomic_load(&o->origin->ttfb_us);
+	}
+	mtx_lock(&h->lock);
+	readahead_read(&h->ra, r, size, hit, &limit, &ahead);
+	if (!range_empty(ahead) && h->window_count < ARRAY_SIZE(h->windows)) {
+		h->windows[h->window_count++] = ahead;
+		post = !h->window_posted;
+		h->window_posted = true;
+	}
+	mtx_unlock(&h->lock);
+	if (post)
+		engine_post(o->e, &h->window_msg, windows_posted);
+}
+
+void window_ended(struct want *w)
+{
+	if (w->h) {
+		TAILQ_REMOVE(&w->h->window_wants, w, in_handle);
+		w->h->window_want_count--;
+	}
+	free(w);
+}
+
+static void window_remove(struct want *w, uint64_t now_us)
+{
+	want_remove(w, now_us);
+	window_ended(w);
+}
+
+static void window_add(struct handle *h, struct range r, uint64_t now_us)
+{
+	struct want *w = calloc(1, sizeof(*w)), *old, *tmp;
+	struct task *t;
+
+	if (!w || task_open(h->obj, true, &t) < 0) {
+		free(w);
+		return;
+	}
+	/* One that goes on where another ended takes its place: first the new, so that no lease
+	 * ends. */
+	TAILQ_FOREACH (old, &h->window_wants, in_handle) {
+		if (old->range.end == r.off) {
+			r.off = old->range.off;
+			break;
+		}
+	}
+	*w = (struct want){.kind = WANT_WINDOW, .prio = PRIO_WINDOW, .range = r, .h = h};
+	TAILQ_INSERT_TAIL(&h->window_wants, w, in_handle);
+	h->window_want_count++;
+	want_add(t, w, now_us); /* w may be gone after it */
+	TAILQ_FOREACH_SAFE (old, &h->window_wants, in_handle, tmp) {
+		if (old != w &&
+		    (range_contains(r, old->range) || h->window_want_count > WINDOWS_MAX))
+			window_remove(old, now_us);
+	}
+}
+
+static void windows_posted(struct engine *e, struct msg *m)
+{
+	struct handle *h = container_of(m, struct handle, window_msg);
+	struct range list[WINDOWS_MAX];
+	uint64_t now_us = clock_now_us();
+	unsigned int count;
+
+	mtx_lock(&h->lock);
+	count = h->window_count;
+	memcpy(list, h->windows, count * sizeof(list[0]));
+	h->window_count = 0;
+	h->window_posted = false;
+	mtx_unlock(&h->lock);
+
+	if (e->degraded || e->cfg.offline || atomic_load(&e->stopping) || h->closed ||
+	    handle_superseded(h))
+		return;
+	for (unsigned int i = 0; i < count; i++) {
+		struct range r = range_to_blocks(list[i], version_size(h->version));
+
+		if (!range_empty(r) && !failmem_find(&h->obj->failures, r, now_us))
+			window_add(h, r, now_us);
+	}
+}
+
+/* ---- reading ---- */
+
+static void handle_unref(struct handle *h);
+
+static void count_read(struct object *o, uint64_t bytes, bool hit)
+{
+	struct engine *e = o->e;
+	uint64_t before = atomic_fetch_add(&o->bytes_read, bytes);
+
+	atomic_fetch_add(&o->reads, 1);
+	atomic_fetch_add(&e->reads, 1);
+	if (hit) {
+		atomic_fetch_add(&o->read_hits, 1);
+		atomic_fetch_add(&e->read_hits, 1);
+	}
+	if (e->cfg.fill != FILL_NONE && !e->cfg.offline && before + bytes >= e->cfg.fill_after &&
+	    !atomic_exchange(&o->backfill_posted, true)) {
+		object_get(o);
+		engine_post(e, &o->backfill_msg, backfill_posted);
+	}
+}
+
+int handle_read(struct handle *h, struct waiter *w, int pid)
+{
+	struct object *o = h->obj;
+	struct range r = w->range;
+	int ret;
+
+	if (atomic_load(&o->e->stopping)) {
+		w->done(w, -EIO, NULL);
+		return 0;
+	}
+	/* Once it is answered the caller may close the handle, before we return. */
+	atomic_fetch_add(&h->refs, 1);
+	ret = demand_read(h, w, pid);
+	if (ret < 0 && ret != -EINPROGRESS) {
+		w->done(w, ret, NULL);
+	} else {
+		look_ahead(h, r, ret == 0);
+		count_read(o, range_len(r), ret == 0);
+	}
+	handle_unref(h);
+	return 0;
+}
+
+struct version *handle_version(struct handle *h)
+{
+	return h->version;
+}
+
+uint64_t handle_size(struct handle *h)
+{
+	return version_size(h->version);
+}
+
+/* ---- open and close ---- */
+
+static void handle_opened(struct engine *e, struct msg *m)
+{
+	struct handle *h = container_of(m, struct handle, open_msg);
+
+	(void)e;
+	object_wake(h->obj);
+	revalidate_opened(h->obj, clock_now_us());
+}
+
+int object_open(struct object *o, uint64_t generation, struct handle **ret)
+{
+	struct handle *h;
+	bool unknown;
+	int r;
+
+	mtx_lock(&o->e->lock);
+	unknown = o->size == SIZE_UNKNOWN && !o->length_unknown;
+	mtx_unlock(&o->e->lock);
+	if (unknown)
+		return -EIO;
+	h = calloc(1, sizeof(*h));
+	if (!h)
+		return -ENOMEM;
+	r = object_version(o, generation, true, &h->version);
+	if (r < 0) {
+		free(h);
+		return r;
+	}
+	h->obj = object_get(o);
+	atomic_init(&h->refs, 1);
+	mtx_init(&h->lock, RANK_HANDLE, "handle");
+	mtx_lock(&h->lock);
+	readahead_init(&h->ra);
+	mtx_unlock(&h->lock);
+	TAILQ_INIT(&h->demands);
+	TAILQ_INIT(&h->window_wants);
+	engine_post(o->e, &h->open_msg, handle_opened);
+	*ret = h;
+	return 0;
+}
+
+/* With the last demand of a closed handle, the handle goes. */
+static void handle_free_closed(struct handle *h)
+{
+	struct object *o = h->obj;
+
+	if (!h->closed || h->demand_count > 0)
+		return;
+	version_put(h->version);
+	mtx_done(&h->lock);
+	free(h);
+	mtx_lock(&o->e->lock);
+	o->handles--;
+	mtx_unlock(&o->e->lock);
+	object_rest(o);
+	object_put(o);
+}
+
+/* What was asked for on behalf of a reader who is no more is backfill now, or nothing. */
+static void demote(struct want *w, uint64_t now_us)
+{
+	struct engine *e = w->task->e;
+
+	w->h = NULL;
+	w->prio = PRIO_BACKFILL;
+	if (w->sw)
+		sched_want_set_prio(e->sched, w->sw, PRIO_BACKFILL, now_us);
+}
+
+static void demand_demote(struct demand *d, uint64_t now_us)
+{
+	struct engine *e = d->h->obj->e;
+	struct task *t = d->want.task;
+	struct want *w;
+
+	if (t && e->cfg.fill != FILL_NONE && !e->degraded && !atomic_load(&e->stopping)) {
+		w = calloc(1, sizeof(*w));
+		if (w) {
+			*w = (struct want){.kind = WANT_WINDOW,
+					   .prio = PRIO_BACKFILL,
+					   .range = d->want.range};
+			want_add(t, w, now_us);
+		}
+	}
+	want_remove(&d->want, now_us);
+	demand_fail(d, -EIO);
+}
+
+static void handle_closed(struct engine *e, struct msg *m)
+{
+	struct handle *h = container_of(m, struct handle, close_msg);
+	bool keep = e->cfg.fill != FILL_NONE && !e->degraded && !atomic_load(&e->stopping) &&
+		    !handle_superseded(h);
+	uint64_t now_us = clock_now_us();
+	struct demand *d;
+	struct want *w;
+
+	h->closed = true;
+	TAILQ_FOREACH (d, &h->demands, in_handle)
+		demand_demote(d, now_us);
+	while ((w = TAILQ_FIRST(&h->window_wants)) != NULL) {
+		if (!keep || !w->task) {
+			window_remove(w, now_us);
+			continue;
+		}
+		TAILQ_REMOVE(&h->window_wants, w, in_handle);
+		h->window_want_count--;
+		demote(w, now_us);
+	}
+	handle_free_closed(h);
+}
+
+static void handle_unref(struct handle *h)
+{
+	if (atomic_fetch_sub(&h->refs, 1) == 1)
+		engine_post(h->obj->e, &h->close_msg, handle_closed);
+}
+
+void handle_close(struct handle *h)
+{
+	if (h)
+		handle_unref(h);
+}
+
+/* ---- readers that are no more ---- */
+
+void readers_sweep(struct engine *e, uint64_t now_us)
+{
+	struct demand *d, *tmp;
+
+	TAILQ_FOREACH_SAFE (d, &e->demands, in_engine, tmp) {
+		/* The kernel says nothing when a reader is killed; its READ stays ours. */
+		if (d->answered || (kill(d->pid, 0) == 0 || errno != ESRCH))
+			continue;
+		TAILQ_REMOVE(&e->demands, d, in_engine);
+		d->listed = false;
+		demand_demote(d, now_us);
+	}
+}
+
+void readers_stop(struct engine *e)
+{
+	struct task *t, *tmp;
+
+	TAILQ_FOREACH_SAFE (t, &e->tasks, link, tmp)
+		task_drop_wants(t, WANT_DEMAND);
+}

@@ -1,0 +1,328 @@
+/*
+ * task.c - what the engine wants of one version, and from where
+ *
+ * The engine thread alone enters. A task joins a sched_task with the entry's URLs, the version that
+ * the bytes go to, and the wants of readers and orders. Wants for a version whose extents are still
+ * being loaded wait here, because the sched would take what it can't see yet for complete.
+ */
+#include "base/clock.h"
+#include "engine/internal.h"
+
+#define FORGIVE_US (10 * USEC_PER_SEC) /* sources that refused are not asked again before */
+
+/* task.main was the URL's index while the sources were put in order. */
+static void main_url_to_source(struct task *t)
+{
+	for (unsigned int i = 0; i < t->source_count; i++) {
+		if (t->main >= 0 && t->source[i].url == (unsigned int)t->main) {
+			t->main = (int)i;
+			return;
+		}
+	}
+}
+
+static int task_sources(struct task *t)
+{
+	struct engine *e = t->e;
+	uint64_t bad = t->obj->sources_bad;
+	unsigned int n = 0;
+
+	t->source = calloc(t->entry.url_count, sizeof(*t->source));
+	if (!t->source)
+		return -ENOMEM;
+	/* Those that sent bytes with a wrong checksum come last. */
+	for (int pass = 0; pass < 2; pass++) {
+		for (unsigned int i = 0; i < t->entry.url_count; i++) {
+			struct source *s = &t->source[n];
+
+			if (((bad >> i) & 1) != (uint64_t)pass)
+				continue;
+			s->url = i;
+			s->validator = VALIDATOR_INIT;
+			if (t->main == (int)i)
+				s->validator = t->obj->validator;
+			s->origin = origin_get(e, t->entry.url[i]);
+			if (!s->origin)
+				return -ENOMEM;
+			if (!s->origin->sched)
+				s->origin->sched = sched_origin_get(e->sched, s->origin->key);
+			if (!s->origin->sched)
+				return -ENOMEM;
+			n++;
+		}
+	}
+	t->source_count = n;
+	main_url_to_source(t);
+	return 0;
+}
+
+static int task_enter(struct task *t)
+{
+	struct sched_origin *origin[MANIFEST_URLS_MAX];
+
+	for (unsigned int i = 0; i < t->source_count; i++)
+		origin[i] = t->source[i].origin->sched;
+	return sched_task_new(t->e->sched, t->obj->size, origin, t->source_count, t, &t->st);
+}
+
+static void task_free(struct task *t)
+{
+	if (!t)
+		return;
+	for (unsigned int i = 0; t->source && i < t->entry.url_count; i++)
+		free(t->source[i].resolved);
+	free(t->source);
+	version_put(t->version);
+	mtx_done(&t->lock);
+	entry_done(&t->entry);
+	free(t);
+}
+
+static int task_new(struct object *o, struct task **ret)
+{
+	struct task *t = calloc(1, sizeof(*t));
+	int r;
+
+	if (!t)
+		return -ENOMEM;
+	t->e = o->e;
+	t->obj = o;
+	t->refs = 1;
+	TAILQ_INIT(&t->wants);
+	mtx_init(&t->lock, RANK_PULL, "task");
+	t->main = validator_strength(&o->validator) > VALIDATOR_SIZE ? (int)o->validator_url : -1;
+	entry_init(&t->entry);
+	r = manifest_entry(o->manifest, o->index, &t->entry);
+	if (r == 0 && t->entry.url_count == 0)
+		r = -EINVAL;
+	if (r == 0)
+		r = task_sources(t);
+	if (r == 0)
+		r = task_enter(t);
+	if (r < 0) {
+		task_free(t);
+		return r;
+	}
+	for (unsigned int i = 0; i < t->entry.header_count; i++)
+		t->headers[i] = t->entry.header[i];
+	TAILQ_INSERT_TAIL(&t->e->tasks, t, link);
+	*ret = t;
+	return 0;
+}
+
+/* What was refused may have been put right; asked again at most so often. */
+static void task_forgive(struct task *t)
+{
+	uint64_t now_us = clock_now_us();
+
+	if (!t->refused_us || now_us - t->refused_us < FORGIVE_US)
+		return;
+	t->refused_us = 0;
+	sched_task_forgive(t->e->sched, t->st, now_us);
+}
+
+int task_open(struct object *o, bool with_version, struct task **ret)
+{
+	int r = 0;
+
+	object_wake(o);
+	if (!o->task)
+		r = task_new(o, &o->task);
+	if (r == 0 && with_version && !o->task->version)
+		r = object_version(o, 0, false, &o->task->version);
+	if (r < 0)
+		return r;
+	task_forgive(o->task);
+	*ret = o->task;
+	return 0;
+}
+
+void task_put(struct task *t)
+{
+	if (--t->refs == 0)
+		task_free(t);
+}
+
+void task_close(struct task *t)
+{
+	struct object *o = t->obj;
+	struct want *w;
+	bool probing = o->checking;
+
+	sched_task_close(t->e->sched, t->st, clock_now_us());
+	t->st = NULL;
+	TAILQ_REMOVE(&t->e->tasks, t, link);
+	t->obj = NULL;
+	o->task = NULL;
+	atomic_store(&o->rate_bps, 0);
+	atomic_store(&o->connections, 0);
+	mtx_lock(&t->e->lock);
+	o->filling = false;
+	o->checking = false;
+	mtx_unlock(&t->e->lock);
+
+	while ((w = TAILQ_FIRST(&t->wants)) != NULL) {
+		TAILQ_REMOVE(&t->wants, w, in_task);
+		w->task = NULL;
+		w->sw = NULL;
+		t->want_count--;
+		want_failed(w, VERDICT_CANCELLED);
+	}
+	t->loading = 0;
+	if (probing && o->revalidating)
+		revalidate_failed(o);
+	task_put(t);
+}
+
+/* ---- wants ---- */
+
+static void want_take(struct want *w)
+{
+	struct task *t = w->task;
+
+	if (!t)
+		return;
+	TAILQ_REMOVE(&t->wants, w, in_task);
+	t->want_count--;
+	if (!w->sw)
+		t->loading--;
+	w->sw = NULL;
+	w->task = NULL;
+}
+
+static void want_enter(struct want *w, uint64_t now_us)
+{
+	enum verdict why = VERDICT_INTERNAL;
+	int r = sched_want_add(w->task->e->sched, w->task->st, w->range, w->prio, w, now_us, &w->sw,
+			       &why);
+
+	if (r < 0) {
+		w->sw = NULL;
+		w->task->loading++; /* want_take() counts one down */
+		want_failed(w, r == -EIO ? why : VERDICT_INTERNAL);
+	}
+}
+
+void want_add(struct task *t, struct want *w, uint64_t now_us)
+{
+	struct version_info vi;
+
+	assert(t->version && !w->task);
+	w->task = t;
+	w->sw = NULL;
+	TAILQ_INSERT_TAIL(&t->wants, w, in_task);
+	t->want_count++;
+	version_info(t->version, &vi);
+	if (vi.loading || t->e->cfg.offline)
+		t->loading++;
+	else
+		want_enter(w, now_us);
+}
+
+void want_remove(struct want *w, uint64_t now_us)
+{
+	struct sched_want *sw = w->sw;
+	struct engine *e;
+
+	if (!w->task)
+		return;
+	e = w->task->e;
+	want_take(w);
+	if (sw)
+		sched_want_remove(e->sched, sw, now_us);
+}
+
+bool task_admit(struct task *t, uint64_t now_us)
+{
+	struct version_info vi;
+	struct want *w, *tmp;
+
+	version_info(t->version, &vi);
+	if (vi.loading)
+		return true;
+	TAILQ_FOREACH_SAFE (w, &t->wants, in_task, tmp) {
+		if (w->sw)
+			continue;
+		if (t->e->cfg.offline) {
+			want_take(w);
+			want_failed(w, VERDICT_OFFLINE);
+		} else {
+			t->loading--;
+			want_enter(w, now_us);
+		}
+	}
+	return false;
+}
+
+void want_satisfied(struct want *w)
+{
+	want_take(w);
+	switch (w->kind) {
+	case WANT_DEMAND:
+		break; /* its reader has been answered, or will be: done_msg ends it */
+	case WANT_WINDOW:
+		window_ended(w);
+		break;
+	case WANT_FILL:
+		fill_satisfied(w->fill);
+		break;
+	case WANT_BACKFILL:
+		backfill_satisfied(container_of(w, struct object, backfill_want));
+		break;
+	}
+}
+
+void want_failed(struct want *w, enum verdict why)
+{
+	enum verdict_class class = verdict_class(why);
+
+	if (w->task && (class == VERDICT_CLASS_SOURCE || class == VERDICT_CLASS_RERESOLVE))
+		w->task->refused_us = clock_now_us();
+	want_take(w);
+	switch (w->kind) {
+	case WANT_DEMAND:
+		demand_failed(w, why);
+		break;
+	case WANT_WINDOW:
+		window_ended(w);
+		break;
+	case WANT_FILL:
+		fill_want_failed(w->fill, why);
+		break;
+	case WANT_BACKFILL:
+		backfill_want_failed(container_of(w, struct object, backfill_want), why);
+		break;
+	}
+}
+
+void task_drop_wants(struct task *t, enum want_kind kind)
+{
+	struct want *w, *tmp;
+	uint64_t now_us = clock_now_us();
+
+	TAILQ_FOREACH_SAFE (w, &t->wants, in_task, tmp) {
+		if (w->kind == kind) {
+			want_remove(w, now_us);
+			want_failed(w, VERDICT_CACHE);
+		}
+	}
+}
+
+int verdict_errno(enum verdict v)
+{
+	switch (verdict_class(v)) {
+	case VERDICT_CLASS_GOOD:
+		return 0;
+	case VERDICT_CLASS_VERSION:
+		return -ESTALE;
+	case VERDICT_CLASS_SOURCE:
+	case VERDICT_CLASS_RERESOLVE:
+		return v == VERDICT_GONE ? -ENOENT : v == VERDICT_DENIED ? -EACCES : -EIO;
+	case VERDICT_CLASS_ORIGIN:
+	case VERDICT_CLASS_RETRY:
+		return -ETIMEDOUT;
+	case VERDICT_CLASS_OURS:
+		return v == VERDICT_CANCELLED ? -ECANCELED : v == VERDICT_CACHE ? -ENOSPC : -EIO;
+	}
+	return -EIO;
+}

@@ -48,32 +48,45 @@ struct complaint *builder_complaint(struct builder *b)
 	return b->c;
 }
 
-static int builder_room(struct builder *b)
+/* One more row fits. */
+static int row_room(struct builder *b)
 {
-	struct manifest *m = b->m;
+	uint32_t size = b->row_size ? b->row_size + b->row_size / 2 : ROWS_MIN;
+	struct row *row;
+	uint32_t *line;
 
-	if (m->count == b->row_size) {
-		uint32_t size = b->row_size ? b->row_size + b->row_size / 2 : ROWS_MIN;
-		struct row *row = realloc(m->row, size * sizeof(*row));
-		uint32_t *line = realloc(b->row_line, size * sizeof(*line));
+	if (b->m->count < b->row_size)
+		return 0;
+	row = realloc(b->m->row, size * sizeof(*row));
+	if (!row)
+		return -ENOMEM;
+	b->m->row = row;
+	line = realloc(b->row_line, size * sizeof(*line));
+	if (!line)
+		return -ENOMEM;
+	b->row_line = line;
+	b->row_size = size;
+	return 0;
+}
 
-		m->row = row ? row : m->row;
-		b->row_line = line ? line : b->row_line;
-		if (!row || !line)
-			return -ENOMEM;
-		b->row_size = size;
-	}
-	if (m->dir_count == b->dir_size) {
-		uint32_t size = b->dir_size ? b->dir_size + b->dir_size / 2 : ROWS_MIN;
-		struct dir *dir = realloc(m->dir, size * sizeof(*dir));
-		uint32_t *line = realloc(b->dir_line, size * sizeof(*line));
+/* One more directory fits. */
+static int dir_room(struct builder *b)
+{
+	uint32_t size = b->dir_size ? b->dir_size + b->dir_size / 2 : ROWS_MIN;
+	struct dir *dir;
+	uint32_t *line;
 
-		m->dir = dir ? dir : m->dir;
-		b->dir_line = line ? line : b->dir_line;
-		if (!dir || !line)
-			return -ENOMEM;
-		b->dir_size = size;
-	}
+	if (b->m->dir_count < b->dir_size)
+		return 0;
+	dir = realloc(b->m->dir, size * sizeof(*dir));
+	if (!dir)
+		return -ENOMEM;
+	b->m->dir = dir;
+	line = realloc(b->dir_line, size * sizeof(*line));
+	if (!line)
+		return -ENOMEM;
+	b->dir_line = line;
+	b->dir_size = size;
 	return 0;
 }
 
@@ -91,7 +104,7 @@ struct builder *builder_new(struct complaint *c, const struct manifest_options *
 	strbuf_init(&b->last_dir, NAME_PATH_MAX);
 	strbuf_init(&b->last_prefix, URL_MAX);
 	b->m = manifest_new();
-	if (!b->m || builder_room(b) < 0) {
+	if (!b->m || row_room(b) < 0 || dir_room(b) < 0) {
 		builder_free(b);
 		return NULL;
 	}
@@ -151,7 +164,7 @@ static int add_dir(struct builder *b, uint32_t line, uint32_t parent, struct spa
 	if (m->dir_count >= MANIFEST_ENTRIES_MAX)
 		return refuse(b->c, line, "more than %" PRIu32 " directories (split the list)",
 			      MANIFEST_ENTRIES_MAX);
-	r = builder_room(b);
+	r = dir_room(b);
 	if (r == 0)
 		r = blob_add(&m->text, name, &text);
 	if (r == 0)
@@ -523,7 +536,7 @@ static int add_file(struct builder *b, const struct draft *d, struct span path)
 		row.name = m->row[ref].name;
 		return add_again(b, d, ref, &row);
 	}
-	r = builder_room(b);
+	r = row_room(b);
 	if (r == 0)
 		r = blob_add(&m->text, name, &row.name);
 	if (r == 0)

@@ -8,7 +8,6 @@
 
 #include <ctype.h>
 #include <inttypes.h>
-#include <math.h>
 
 #include <jansson.h>
 
@@ -159,13 +158,17 @@ static int set_size(struct json_cursor *j, const json_t *value)
 
 static int set_mtime(struct json_cursor *j, const json_t *value)
 {
+	double real = json_real_value(value); /* 0 for all that is none */
+	int64_t whole;
+
 	j->draft.key_line[KEY_MTIME] = j->line;
 	if (json_is_integer(value))
 		return draft_set_mtime(j->c, j->line, &j->draft, json_integer_value(value));
-	if (json_is_real(value) && fabs(json_real_value(value)) < 1e15)
-		return draft_set_mtime(j->c, j->line, &j->draft,
-				       (int64_t)floor(json_real_value(value)));
-	return wrong_type(j, JK_MTIME, "a time in seconds since 1970 or a date");
+	if (!json_is_real(value) || !(real > -1e15 && real < 1e15))
+		return wrong_type(j, JK_MTIME, "a time in seconds since 1970 or a date");
+	whole = (int64_t)real;
+	whole -= (double)whole > real; /* down, also before 1970 */
+	return draft_set_mtime(j->c, j->line, &j->draft, whole);
 }
 
 /* ["Name: value", …] */
@@ -283,7 +286,7 @@ static int add_entry(struct json_cursor *j, json_t *object)
 
 static void skip_space(struct json_cursor *j)
 {
-	for (; j->at < j->end && memchr(" \t\r\n", *j->at, 4); j->at++)
+	for (; j->at < j->end && byte_is_space(*j->at); j->at++)
 		j->line += *j->at == '\n';
 }
 
@@ -476,7 +479,7 @@ static int parse_lines(struct json_cursor *j)
 		int r;
 
 		j->at = feed ? feed + 1 : j->end;
-		while (len > 0 && memchr(" \t\r", at[len - 1], 3))
+		while (len > 0 && byte_is_space(at[len - 1]))
 			len--;
 		if (len == 0)
 			continue;

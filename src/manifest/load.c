@@ -37,7 +37,7 @@ static size_t skip_space(const char *data, size_t len)
 {
 	size_t n = 0;
 
-	while (n < len && memchr(" \t\r\n", data[n], 4))
+	while (n < len && byte_is_space(data[n]))
 		n++;
 	return n;
 }

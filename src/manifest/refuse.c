@@ -16,9 +16,10 @@ int refuse(struct complaint *c, uint32_t line, const char *fmt, ...)
 		n = snprintf(c->text, MANIFEST_ERROR_MAX, "%.400s:%u: ", c->file, line);
 	else
 		n = snprintf(c->text, MANIFEST_ERROR_MAX, "%.400s: ", c->file);
+	if (n < 0)
+		return -EINVAL;
 	va_start(ap, fmt);
-	if (n >= 0 && n < MANIFEST_ERROR_MAX)
-		vsnprintf(c->text + n, (size_t)(MANIFEST_ERROR_MAX - n), fmt, ap);
+	vsnprintf(c->text + n, (size_t)(MANIFEST_ERROR_MAX - n), fmt, ap);
 	va_end(ap);
 	return -EINVAL;
 }

@@ -25,6 +25,12 @@ static inline bool span_equal(struct span a, struct span b)
 	return a.len == b.len && memcmp(a.s, b.s, a.len) == 0;
 }
 
+/* What JSON and line ends call white space. */
+static inline bool byte_is_space(char c)
+{
+	return c == ' ' || c == '\t' || c == '\r' || c == '\n';
+}
+
 /* Any byte below space, or DEL. */
 bool span_has_control(struct span text);
 bool span_is_utf8(struct span text);

@@ -1,6 +1,6 @@
 # Fuzz targets. "make check" replays their corpora; "make fuzz" searches, FUZZ_SECONDS for each target of
 # fuzz_targets, with clang's libFuzzer in a directory of its own; what it finds is left in fuzz/NAME.
-fuzz_targets = content_range date http_resp url
+fuzz_targets = content_range date http_resp manifest url
 fuzz_replay = tests/fuzz/replay.c tests/fuzz/fuzz.h
 
 check_PROGRAMS += tests/fuzz/fuzz_content_range
@@ -15,6 +15,10 @@ check_PROGRAMS += tests/fuzz/fuzz_http_resp
 tests_fuzz_fuzz_http_resp_SOURCES = tests/fuzz/fuzz_http_resp.c $(fuzz_replay)
 tests_fuzz_fuzz_http_resp_LDADD = $(rgetfs_libs)
 TESTS += tests/fuzz/fuzz_http_resp
+check_PROGRAMS += tests/fuzz/fuzz_manifest
+tests_fuzz_fuzz_manifest_SOURCES = tests/fuzz/fuzz_manifest.c $(fuzz_replay)
+tests_fuzz_fuzz_manifest_LDADD = $(rgetfs_libs)
+TESTS += tests/fuzz/fuzz_manifest
 check_PROGRAMS += tests/fuzz/fuzz_url
 tests_fuzz_fuzz_url_SOURCES = tests/fuzz/fuzz_url.c $(fuzz_replay)
 tests_fuzz_fuzz_url_LDADD = $(rgetfs_libs)

@@ -115,7 +115,7 @@ static void check_good(const char *path, const char *name)
 	size_t len;
 	char *data = slurp(path, &len);
 
-	ck_assert_msg(expect, "%s has no .expect", path);
+	ck_assert_msg(data && expect, "%s has no .expect", path);
 	if (strstr(name, "url-layout"))
 		opt.layout = LAYOUT_URL;
 	log_capture();
@@ -152,7 +152,7 @@ static void check_fail(const char *path, const char *name)
 	size_t len;
 	char *data = slurp(path, &len);
 
-	ck_assert_msg(expect, "%s has no .expect", path);
+	ck_assert_msg(data && expect, "%s has no .expect", path);
 	if (strstr(name, "url-layout"))
 		opt.layout = LAYOUT_URL;
 	ck_assert_msg(manifest_parse(data, len, name, &opt, &m, error) == -EINVAL, "%s was taken",

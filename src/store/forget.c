@@ -265,7 +265,8 @@ int forget_condemned(struct store *s)
 		forget_done(&items[i]);
 	free(items);
 	store_put_all(list, count);
-	return r;
+	/* A database that had to be replaced remembers nothing. */
+	return r == -EUCLEAN ? 0 : r;
 }
 
 void forget_uncommitted(struct store *s, struct version *v)

@@ -91,8 +91,14 @@ static void upkeep_do(struct store *s, unsigned int due)
 		forget_graves(s);
 	if (due & WORK_SWEEP)
 		sweep_run(s);
-	if (due & (WORK_NEW | WORK_TOUCHED))
+	if (due & (WORK_NEW | WORK_TOUCHED)) {
 		checkpoint_error = checkpoint_run(s, due & WORK_TOUCHED);
+		/* There is another, empty database now: what is in memory goes into that one. */
+		if (checkpoint_error == -EUCLEAN) {
+			sweep_damaged(s);
+			checkpoint_error = checkpoint_run(s, false);
+		}
+	}
 	mtx_lock(&s->lock);
 	if (due & WORK_CONDEMNED)
 		s->forget_error = forget_error;

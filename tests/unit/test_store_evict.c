@@ -1,0 +1,308 @@
+/*
+ * test_store_evict.c - the limits: held at every moment, the oldest goes first, nothing hangs,
+ * nothing wrong
+ */
+#include <check.h>
+#include <fcntl.h>
+#include <sys/mount.h>
+#undef BLOCK_SIZE /* <linux/fs.h>, which this brings, has one of its own */
+#include <sys/resource.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+
+#include "base/clock.h"
+#include "base/log.h"
+#include "store/store_priv.h"
+#include "store_util.h"
+
+#define MIB   (UINT64_C(1) << 20)
+#define SIZE  (32 * MIB)
+#define LIMIT (8 * MIB)
+
+static char dir[DIR_MAX];
+static struct store_config cfg;
+static struct store *s;
+
+static void setup(void)
+{
+	temp_dir(dir);
+	cfg = test_config(dir);
+	cfg.cache_size = LIMIT;
+	s = test_open(&cfg);
+}
+
+static void teardown(void)
+{
+	if (s)
+		store_close(s);
+	s = NULL;
+	umount2(dir, MNT_DETACH); /* the tests on a file system of their own; else an error nobody
+				     minds */
+	temp_dir_remove(dir);
+}
+
+static struct version *open_version(uint32_t object)
+{
+	struct object_key key = test_key(object);
+	struct validator val = test_validator(1, SIZE);
+	struct version *v = NULL;
+
+	ck_assert_int_eq(store_version_open(s, &key, &val, SIZE, false, &v), 0);
+	return v;
+}
+
+static void pause_ms(unsigned int ms)
+{
+	nanosleep(&(struct timespec){.tv_sec = ms / 1000, .tv_nsec = (long)(ms % 1000) * 1000000},
+		  NULL);
+}
+
+/* As the engine does it: write what a reader waits for, until it has it. Bounded. */
+static void read_through(struct version *v, uint64_t off, uint64_t len, uint32_t object)
+{
+	struct test_read r;
+	struct range gap;
+	int error;
+
+	test_read_init(&r, off, len, object, 1);
+	error = version_read(v, &r.waiter);
+	for (int tries = 0; error == -EINPROGRESS && !r.done && tries < 100; tries++) {
+		struct range want = range_to_blocks(range_of_length(off, len), SIZE);
+
+		while (!r.done && version_next_gap(v, want, &gap) == 0) {
+			test_write(v, gap.off, range_len(gap), object, 1);
+			want.off = gap.end;
+		}
+		if (!r.done)
+			pause_ms(5);
+	}
+	ck_assert_int_eq(test_read_wait(&r), 0);
+}
+
+START_TEST(limit_is_held_and_reads_go_on)
+{
+	struct version *v = open_version(1);
+	struct store_stats st;
+
+	for (int round = 0; round < 2; round++) {
+		for (uint64_t at = 0; at < SIZE; at += MIB / 2) {
+			read_through(v, at, MIB / 2, 1);
+			ck_assert_uint_le(temp_dir_allocated(dir), LIMIT);
+		}
+	}
+	store_stats(s, &st);
+	ck_assert_uint_gt(st.bytes_evicted, 0);
+	ck_assert_uint_gt(st.bytes_cached, LIMIT / 4);
+	ck_assert_uint_le(st.bytes_cached, LIMIT);
+	version_put(v);
+	ck_assert_int_eq(store_close(s), 0);
+	/* What was evicted stays so, what was not is right. */
+	s = test_open(&cfg);
+	v = open_version(1);
+	for (uint64_t at = 0; at < SIZE; at += MIB / 2)
+		read_through(v, at, MIB / 2, 1);
+	version_put(v);
+}
+END_TEST
+
+START_TEST(least_recently_read_goes_first)
+{
+	struct version *a = open_version(1), *b = open_version(2);
+
+	ck_assert_int_eq(test_write(a, 0, 2 * MIB, 1, 1), 0);
+	ck_assert_int_eq(test_write(b, 0, 2 * MIB, 2, 1), 0);
+	ck_assert_int_eq(store_checkpoint(s), 0);
+	version_put(b);
+	pause_ms(1100);
+	/* a is open and read again, b only in the database. */
+	ck_assert_int_eq(test_read_now(a, 0, MIB, 1, 1), 0);
+	ck_assert_int_eq(test_write(a, 8 * MIB, 3 * MIB, 1, 1), 0);
+	for (int i = 0; i < 200; i++) {
+		read_through(a, 12 * MIB + (uint64_t)i % 8 * BLOCK_SIZE, BLOCK_SIZE, 1);
+		test_write(a, 16 * MIB, MIB, 1, 1);
+		pause_ms(1);
+	}
+	b = open_version(2);
+	ck_assert(!test_present(b, 0, 2 * MIB, 2, 1));
+	ck_assert(test_present(a, 0, 2 * MIB, 1, 1));
+	version_put(a);
+	version_put(b);
+}
+END_TEST
+
+START_TEST(backfill_has_no_room_before_the_limit)
+{
+	struct version *v = open_version(1);
+
+	ck_assert(store_has_room(s, MIB));
+	ck_assert(!store_has_room(s, LIMIT));
+	ck_assert_int_eq(test_write(v, 0, 6 * MIB, 1, 1), 0);
+	ck_assert(store_has_room(s, MIB));
+	ck_assert(!store_has_room(s, 2 * MIB));
+	version_put(v);
+}
+END_TEST
+
+START_TEST(cache_smaller_than_one_read)
+{
+	struct version *v;
+
+	ck_assert_int_eq(store_close(s), 0);
+	cfg.cache_size = BLOCK_SIZE;
+	s = test_open(&cfg);
+	v = open_version(1);
+	for (uint64_t at = 0; at < 4 * MIB; at += MIB) {
+		read_through(v, at + 5, MIB - 5, 1);
+		ck_assert_uint_le(temp_dir_allocated(dir), 2 * BLOCK_SIZE);
+	}
+	version_put(v);
+}
+END_TEST
+
+START_TEST(limit_lowered_between_mounts)
+{
+	struct version *v = open_version(1);
+
+	ck_assert_int_eq(test_write(v, 0, 6 * MIB, 1, 1), 0);
+	version_put(v);
+	ck_assert_int_eq(store_close(s), 0);
+	cfg.cache_size = 2 * MIB;
+	s = test_open(&cfg);
+	ck_assert_int_eq(store_checkpoint(s), 0);
+	ck_assert_uint_le(temp_dir_allocated(dir), 2 * MIB);
+}
+END_TEST
+
+START_TEST(min_free_is_kept)
+{
+	struct version *v;
+	uint64_t before, keep = UINT64_C(1) << 62;
+
+	ck_assert_int_eq(store_close(s), 0);
+	cfg.cache_size = UINT64_MAX;
+	cfg.min_free = keep; /* more than there is: nothing may be kept */
+	s = test_open(&cfg);
+	v = open_version(1);
+	before = temp_dir_allocated(dir);
+	ck_assert(!store_has_room(s, BLOCK_SIZE));
+	read_through(v, 0, MIB, 1);
+	ck_assert_uint_eq(temp_dir_allocated(dir), before);
+	version_put(v);
+}
+END_TEST
+
+/* Where holes can't be punched, whole files go. */
+START_TEST(without_hole_punching)
+{
+	struct version *v = open_version(1);
+
+	atomic_store(&s->cache.no_punch, true);
+	for (int round = 0; round < 2; round++) {
+		for (uint64_t at = 0; at < SIZE; at += MIB / 2) {
+			read_through(v, at, MIB / 2, 1);
+			ck_assert_uint_le(temp_dir_allocated(dir), LIMIT);
+		}
+	}
+	version_put(v);
+	ck_assert_int_eq(store_close(s), 0);
+	s = test_open(&cfg);
+	v = open_version(1);
+	for (uint64_t at = 0; at < SIZE; at += MIB / 2)
+		read_through(v, at, MIB / 2, 1);
+	version_put(v);
+}
+END_TEST
+
+/* ---- a disk that is full, or breaks ---- */
+
+static bool small_disk(const char *size)
+{
+	char opt[64];
+
+	ck_assert_int_eq(store_close(s), 0);
+	s = NULL;
+	snprintf(opt, sizeof(opt), "size=%s,mode=0700", size);
+	if (geteuid() != 0 || mount("rgetfs-test", dir, "tmpfs", 0, opt) < 0) {
+		fprintf(stderr, "# skipped: no disk of its own can be mounted here\n");
+		return false;
+	}
+	return true;
+}
+
+START_TEST(disk_full)
+{
+	struct store_stats st;
+	struct version *v;
+
+	if (!small_disk("6m"))
+		return;
+	cfg.cache_size = UINT64_MAX;
+	s = test_open(&cfg);
+	v = open_version(1);
+	for (uint64_t at = 0; at < SIZE; at += MIB / 2)
+		read_through(v, at, MIB / 2, 1);
+	store_stats(s, &st);
+	/* Either min_free (0) or the write itself found it full. */
+	ck_assert(st.bytes_cached <= 6 * MIB);
+	for (uint64_t at = 0; at < MIB; at += MIB / 2)
+		read_through(v, at, MIB / 2, 1);
+	version_put(v);
+	ck_assert_int_eq(store_close(s), 0);
+	s = test_open(&cfg);
+	v = open_version(1);
+	for (uint64_t at = 0; at < SIZE; at += MIB / 2)
+		read_through(v, at, MIB / 2, 1);
+	version_put(v);
+}
+END_TEST
+
+/* The process may not write beyond 2 MiB of any file: EFBIG for some bytes, the others are kept. */
+START_TEST(file_size_limit)
+{
+	struct rlimit lim = {.rlim_cur = 2 * MIB, .rlim_max = RLIM_INFINITY};
+	struct version *v;
+
+	signal(SIGXFSZ, SIG_IGN);
+	ck_assert_int_eq(setrlimit(RLIMIT_FSIZE, &lim), 0);
+	v = open_version(1);
+	for (uint64_t at = 0; at < 4 * MIB; at += MIB / 2)
+		read_through(v, at, MIB / 2, 1);
+	ck_assert(test_present(v, 0, 2 * MIB, 1, 1));
+	ck_assert(!test_present(v, 2 * MIB, 1, 1, 1));
+	version_put(v);
+	lim.rlim_cur = RLIM_INFINITY;
+	setrlimit(RLIMIT_FSIZE, &lim);
+}
+END_TEST
+
+static Suite *suite(void)
+{
+	Suite *st = suite_create("store_evict");
+	TCase *tc = tcase_create("evict");
+
+	log_open(LOG_TO_FILE, "/dev/null");
+	tcase_set_timeout(tc, 120);
+	tcase_add_checked_fixture(tc, setup, teardown);
+	tcase_add_test(tc, limit_is_held_and_reads_go_on);
+	tcase_add_test(tc, least_recently_read_goes_first);
+	tcase_add_test(tc, backfill_has_no_room_before_the_limit);
+	tcase_add_test(tc, cache_smaller_than_one_read);
+	tcase_add_test(tc, limit_lowered_between_mounts);
+	tcase_add_test(tc, min_free_is_kept);
+	tcase_add_test(tc, without_hole_punching);
+	tcase_add_test(tc, disk_full);
+	tcase_add_test(tc, file_size_limit);
+	suite_add_tcase(st, tc);
+	return st;
+}
+
+int main(void)
+{
+	SRunner *sr = srunner_create(suite());
+	int failed;
+
+	srunner_run_all(sr, CK_NORMAL);
+	failed = srunner_ntests_failed(sr);
+	srunner_free(sr);
+	return failed ? 1 : 0;
+}

@@ -139,6 +139,16 @@ bool origin_open(const struct sched_origin *o, uint64_t now_us)
 	return now_us >= o->banned_until_us && !o->test;
 }
 
+void origin_kick_mirrored(struct sched_origin *o)
+{
+	struct sched_task *t;
+
+	TAILQ_FOREACH (t, &o->sched->tasks, all_entry) {
+		if (t->source_count > 1 && t->queued_at)
+			task_kick(t);
+	}
+}
+
 void origin_ban(struct sched_origin *o, enum verdict v, uint64_t started_us,
 		uint64_t retry_after_us, uint64_t now_us)
 {
@@ -165,10 +175,14 @@ void origin_ban(struct sched_origin *o, enum verdict v, uint64_t started_us,
 		o->budget_us = now_us;
 	}
 	timer_set(s, &o->ban_timer, o->banned_until_us);
+	origin_kick_mirrored(o);
 }
 
 void origin_unban(struct sched_origin *o)
 {
+	if (!o->banned_until_us)
+		return;
+	origin_kick_mirrored(o);
 	o->banned_until_us = 0;
 	o->test = NULL;
 	timer_set(o->sched, &o->ban_timer, NEVER);

@@ -98,6 +98,7 @@ struct sched *sched_new(const struct sched_config *cfg, const struct sched_ops *
 	TAILQ_INIT(&s->dirty);
 	TAILQ_INIT(&s->tasks);
 	TAILQ_INIT(&s->kicked);
+	TAILQ_INIT(&s->spilling);
 	TAILQ_INIT(&s->running);
 	for (int p = 0; p < PRIO_COUNT; p++)
 		TAILQ_INIT(&s->ready[p]);
@@ -236,6 +237,7 @@ void sched_task_close(struct sched *s, struct sched_task *t, uint64_t now_us)
 	task_dequeue(t);
 	probe_dequeue(t);
 	task_unkick(t);
+	task_unspill(t);
 	timer_set(s, &t->timer, NEVER);
 	timer_set(s, &t->connect.timer, NEVER);
 	TAILQ_FOREACH_SAFE (l, &s->running, sched_entry, next) {
@@ -273,17 +275,11 @@ int sched_task_probe(struct sched *s, struct sched_task *t, enum prio prio, uint
 {
 	if (t->closed)
 		return 0;
-	if (!t->probe_wanted) {
+	if (!t->probe_wanted || prio < t->probe_prio) {
+		probe_dequeue(t);
 		t->probe_wanted = true;
 		t->probe_prio = prio;
 		t->probe_asked_us = now_us;
-	} else if (prio < t->probe_prio) {
-		t->probe_prio = prio;
-		t->probe_asked_us = now_us;
-		if (t->probe_at) {
-			probe_dequeue(t);
-			task_kick(t);
-		}
 	}
 	if (prio == PRIO_DEMAND && s->cfg.retry_time_us)
 		task_arm(t, t->probe_asked_us + s->cfg.retry_time_us);
@@ -397,7 +393,7 @@ int sched_want_add(struct sched *s, struct sched_task *t, struct range range, en
 
 	(void)s;
 	if (prio == PRIO_DEMAND && source_pick(t, t->source_count, now_us, &index, &at) == -EIO) {
-		*ret_why = t->last;
+		*ret_why = source_why(t);
 		return -EIO;
 	}
 	w = calloc(1, sizeof(*w));
@@ -461,7 +457,7 @@ static void run_timers(struct sched *s, uint64_t now_us)
 	}
 }
 
-static void run_kicked(struct sched *s, uint64_t now_us)
+void sched_run_kicked(struct sched *s, uint64_t now_us)
 {
 	struct sched_task *t;
 
@@ -490,7 +486,6 @@ uint64_t sched_tick(struct sched *s, uint64_t now_us)
 	/* Leases make demands and demands make holds, which let others go on: settles in a few
 	 * rounds. */
 	for (int round = 0; round < 4; round++) {
-		run_kicked(s, now_us);
 		run_holds(s, now_us);
 		sched_dispatch(s, now_us);
 		if (TAILQ_EMPTY(&s->kicked) && TAILQ_EMPTY(&s->dirty))

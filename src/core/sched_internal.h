@@ -153,10 +153,12 @@ struct sched_task {
 	TAILQ_ENTRY(sched_task) kicked_entry;
 	TAILQ_ENTRY(sched_task) queue_entry;
 	TAILQ_ENTRY(sched_task) probe_entry;
+	TAILQ_ENTRY(sched_task) spill_entry;
 	struct sched *sched;
 	void *user;
 	uint64_t size;
 	bool closed, kicked, probe_wanted;
+	bool spilling;	    /* a demand found no slot at any mirror */
 	unsigned int tried; /* classes without work since the last kick, as bits */
 	struct sched_origin *queued_at, *probe_at; /* NULL: in no queue */
 	enum prio queued_prio, probe_prio;
@@ -228,7 +230,7 @@ struct sched {
 	uint64_t timer_order;
 	struct origin_list origins, dirty, ready[PRIO_COUNT];
 	struct origin_tree by_key;
-	struct task_list tasks, kicked;
+	struct task_list tasks, kicked, spilling;
 	struct lease_list running;
 	unsigned int running_count;
 	uint64_t hedge_credit; /* twentieths of a hedge */
@@ -236,6 +238,8 @@ struct sched {
 };
 
 /* ---- sched.c ---- */
+/* Kicked tasks find their queues. */
+void sched_run_kicked(struct sched *s, uint64_t now_us);
 void task_kick(struct sched_task *t);
 void want_drop(struct sched_want *w);
 void want_set_pending(struct sched_want *w, bool pending);
@@ -250,6 +254,9 @@ uint64_t task_rate(const struct sched_task *t, uint64_t now_us);
 /* ---- sched_queue.c ---- */
 void task_enqueue(struct sched_task *t, uint64_t now_us);
 void task_dequeue(struct sched_task *t);
+/* Whenever a slot anywhere becomes free, t looks for it. */
+void task_spill(struct sched_task *t);
+void task_unspill(struct sched_task *t);
 void probe_dequeue(struct sched_task *t);
 void origin_ready(struct sched_origin *o);
 void sched_dispatch(struct sched *s, uint64_t now_us);
@@ -340,6 +347,10 @@ void connect_timer(struct sched *s, struct timer *timer, uint64_t now_us);
  */
 int source_pick(const struct sched_task *t, unsigned int avoid, uint64_t now_us,
 		unsigned int *ret_index, uint64_t *ret_at_us);
+/* One whose origin has a slot at once, source_count if none. */
+unsigned int source_spare(const struct sched_task *t, uint64_t now_us);
+/* Why nobody is left to ask: what the first of them said. */
+enum verdict source_why(const struct sched_task *t);
 void source_good(struct sched_task *t, unsigned int index);
 void source_bad(struct sched_task *t, unsigned int index, enum verdict v, bool progressed,
 		uint64_t retry_after_us, uint64_t now_us);
@@ -359,6 +370,8 @@ void origin_connect_sample(struct sched_origin *o, uint64_t connect_us, uint64_t
 bool origin_open(const struct sched_origin *o, uint64_t now_us);
 void origin_ban(struct sched_origin *o, enum verdict v, uint64_t started_us,
 		uint64_t retry_after_us, uint64_t now_us);
+/* Who waits somewhere and has mirrors may do better elsewhere now. Rare, so all tasks are asked. */
+void origin_kick_mirrored(struct sched_origin *o);
 void origin_unban(struct sched_origin *o);
 void origin_good(struct sched_origin *o, uint64_t now_us);
 /* Somebody's class, state or number changed: look at holds and queues again in this tick. */

@@ -113,8 +113,10 @@ static struct lease_priv *lease_new(struct sched_task *t, unsigned int index, st
 	TAILQ_INSERT_TAIL(&s->running, l, sched_entry);
 	TAILQ_INSERT_TAIL(&o->leases, l, origin_entry);
 	t->lease_count++;
-	if (o->banned_until_us)
+	if (o->banned_until_us) {
 		o->test = l;
+		origin_kick_mirrored(o);
+	}
 	if (origin_warm(o, now_us) && o->warm > 0)
 		o->warm--;
 	s->stats.requests++;
@@ -173,7 +175,7 @@ struct lease_priv *lease_start_hedge(struct lease_priv *of, unsigned int index, 
 
 void lease_release_slot(struct lease_priv *l)
 {
-	struct sched_task *t = l->pub.task;
+	struct sched_task *t = l->pub.task, *waiting;
 	struct sched *s = t->sched;
 
 	if (!l->slot)
@@ -187,6 +189,10 @@ void lease_release_slot(struct lease_priv *l)
 	if (l->origin->test == l)
 		l->origin->test = NULL;
 	origin_touch(l->origin);
+	while ((waiting = TAILQ_FIRST(&s->spilling))) {
+		task_unspill(waiting);
+		task_kick(waiting);
+	}
 }
 
 void lease_free(struct lease_priv *l)
@@ -213,6 +219,23 @@ void lease_cancel(struct lease_priv *l)
 
 /* ---- shrinking ---- */
 
+/* What is cut off l is no longer its hedge's either. */
+static void hedge_cut(struct lease_priv *l, uint64_t at)
+{
+	struct lease_priv *hedge = l->rival;
+
+	if (!hedge || !hedge->hedge || lease_end(hedge) <= at)
+		return;
+	if (at > hedge->pub.off) {
+		atomic_store(&hedge->pub.end, at);
+		hedge->cut = true;
+		l->pub.task->sched->ops.shrunk(l->pub.task->sched->ctx, &hedge->pub);
+		return;
+	}
+	l->rival = hedge->rival = NULL;
+	lease_cancel(hedge);
+}
+
 void lease_cut(struct lease_priv *l, uint64_t at)
 {
 	struct sched_task *t = l->pub.task;
@@ -221,6 +244,7 @@ void lease_cut(struct lease_priv *l, uint64_t at)
 	assert(at % BLOCK_SIZE == 0 && at > l->pub.off && at < end);
 	atomic_store(&l->pub.end, at);
 	l->cut = true;
+	hedge_cut(l, at);
 	t->sched->stats.cuts++;
 	t->sched->ops.shrunk(t->sched->ctx, &l->pub);
 	task_recheck(t, range_make(at, end));

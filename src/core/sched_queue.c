@@ -15,6 +15,22 @@ void task_dequeue(struct sched_task *t)
 	t->queued_at = NULL;
 }
 
+void task_spill(struct sched_task *t)
+{
+	if (t->spilling || t->source_count < 2)
+		return;
+	t->spilling = true;
+	TAILQ_INSERT_TAIL(&t->sched->spilling, t, spill_entry);
+}
+
+void task_unspill(struct sched_task *t)
+{
+	if (!t->spilling)
+		return;
+	t->spilling = false;
+	TAILQ_REMOVE(&t->sched->spilling, t, spill_entry);
+}
+
 void probe_dequeue(struct sched_task *t)
 {
 	if (!t->probe_at)
@@ -117,7 +133,7 @@ void task_enqueue(struct sched_task *t, uint64_t now_us)
 		task_dequeue(t);
 		/* What runs may still bring it. */
 		if (t->running == 0)
-			task_fail(t, t->last);
+			task_fail(t, source_why(t));
 		return;
 	}
 	if (r == -EAGAIN) {
@@ -225,7 +241,10 @@ static int task_range(struct sched_task *t, const struct sched_origin *o, enum p
 		return -EAGAIN;
 	if (r < 0) {
 		if (t->running >= connect_target(t) || !slot_free(o) ||
-		    lease_steal(t, o, p, now_us) < 0 || task_gap(t, p, now_us, &gap) < 0)
+		    lease_steal(t, o, p, now_us) < 0)
+			return -EAGAIN;
+		/* What was cut off may be somebody's of a higher class. */
+		if (task_best(t) < p || task_gap(t, p, now_us, &gap) < 0)
 			return -EAGAIN;
 	}
 	gap = gap_extend(t, gap, p, UINT64_MAX);
@@ -276,8 +295,14 @@ static enum served serve_task(struct sched_task *t, struct sched_origin *o, enum
 		t->tried |= 1u << p;
 		return SERVED_NOTHING;
 	}
-	if (!slot_take(o, p, now_us))
-		return no_slot(o);
+	if (!slot_take(o, p, now_us)) {
+		index = p == PRIO_DEMAND ? source_spare(t, now_us) : t->source_count;
+		if (index == t->source_count) {
+			if (p == PRIO_DEMAND)
+				task_spill(t);
+			return no_slot(o);
+		}
+	}
 	l = lease_start(t, index, r, p, false, now_us);
 	if (!l) {
 		task_dequeue(t);
@@ -325,9 +350,15 @@ void sched_dispatch(struct sched *s, uint64_t now_us)
 	int p = 0;
 
 	while (p < PRIO_COUNT) {
-		struct sched_origin *o = TAILQ_FIRST(&s->ready[p]);
+		struct sched_origin *o;
 		enum served r;
 
+		/* A cut may have made a gap of a higher class. */
+		if (!TAILQ_EMPTY(&s->kicked)) {
+			sched_run_kicked(s, now_us);
+			p = 0;
+		}
+		o = TAILQ_FIRST(&s->ready[p]);
 		if (!o) {
 			p++;
 			continue;

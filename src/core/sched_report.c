@@ -218,8 +218,11 @@ void sched_lease_ended(struct sched *s, struct lease *pub, enum verdict v, uint6
 			      : l->pos - pub->off >= BLOCK_SIZE || l->pos == end;
 	if (l->whole)
 		t->whole_high = max_u64(t->whole_high, l->pos);
-	if (l->stalled && v == VERDICT_CANCELLED)
+	/* It was waited for long enough; the next waits twice as long. */
+	if (l->stalled && v == VERDICT_CANCELLED) {
 		v = VERDICT_STALL;
+		progressed = true;
+	}
 	/* An answer that brings nothing is none: without a pause it would be asked again at once.
 	 */
 	if (good && v != VERDICT_EMPTY && !pub->probe && l->pos == pub->off && l->pos < end &&

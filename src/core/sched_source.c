@@ -53,6 +53,29 @@ int source_pick(const struct sched_task *t, unsigned int avoid, uint64_t now_us,
 	return 0;
 }
 
+unsigned int source_spare(const struct sched_task *t, uint64_t now_us)
+{
+	unsigned int i;
+
+	for (i = 0; i < t->source_count; i++) {
+		const struct source *src = &t->source[i];
+
+		if (src->refused == VERDICT_PART && !src->no_ranges && src->until_us <= now_us &&
+		    origin_open(src->origin, now_us) && slot_free(src->origin))
+			break;
+	}
+	return i;
+}
+
+enum verdict source_why(const struct sched_task *t)
+{
+	for (unsigned int i = 0; i < t->source_count; i++) {
+		if (t->source[i].refused != VERDICT_PART)
+			return t->source[i].refused;
+	}
+	return t->last != VERDICT_PART ? t->last : VERDICT_INTERNAL;
+}
+
 void source_good(struct sched_task *t, unsigned int index)
 {
 	struct source *src = &t->source[index];

@@ -314,13 +314,17 @@ static int json_refused(struct json_cursor *j, const json_error_t *error)
 {
 	char shown[JSON_ERROR_TEXT_LENGTH];
 	uint32_t line = j->line + (error->line > 0 ? (uint32_t)error->line - 1 : 0);
+	const char *at = error->text;
+	const char *token = strstr(at, " near '\"");
 	size_t n = 0;
 
 	/* Most of jansson's own failures to allocate leave no text. */
 	if (json_error_code(error) == json_error_out_of_memory || !error->text[0])
 		return -ENOMEM;
-	/* The text quotes what it stumbled over, perhaps with line ends or half a character. */
-	for (const char *at = error->text; *at; at++)
+	/* It quotes what it stumbled over: a key may be shown, another string could be a secret. */
+	if (!token || json_error_code(error) == json_error_duplicate_key)
+		token = at + strlen(at);
+	for (; at < token; at++)
 		shown[n++] = isprint((unsigned char)*at) ? *at : '?';
 	shown[n] = '\0';
 	return refuse(j->c, line, "%s (correct the JSON text)", shown);

@@ -36,6 +36,16 @@ static struct span trim_end(struct span text)
 	return text;
 }
 
+/* What a message may show of a line that is not understood: a header's value could be a secret. */
+static struct span first_word(struct span text)
+{
+	size_t len = 0;
+
+	while (len < text.len && !strchr(" \t:=", text.s[len]))
+		len++;
+	return span_make(text.s, len);
+}
+
 static int close_entry(struct text_parser *p)
 {
 	if (!p->open)
@@ -76,7 +86,7 @@ static int unknown_key(struct text_parser *p, uint32_t line, struct span key)
 
 	return refuse(p->c, line,
 		      "unknown key %s (did you mean \"%s\"? rgetfs-manifest(5) has the list)",
-		      quote(shown, key), near);
+		      quote(shown, first_word(key)), near);
 }
 
 /* text is what follows the indentation, not empty. */
@@ -94,15 +104,15 @@ static int key_line(struct text_parser *p, uint32_t line, struct span text)
 	if (!equals)
 		return refuse(
 			p->c, line,
-			"%s is not a key=value line (start a URL at the beginning of the line)",
-			quote(shown, text));
+			"%s begins no key=value line (start a URL at the beginning of the line)",
+			quote(shown, first_word(text)));
 	if (trim_end(key).len != key.len)
 		return refuse(p->c, line,
 			      "there is a space before the = (write key=value without spaces)");
 	if (!p->open)
 		return refuse(p->c, line,
 			      "the key %s comes before any URL (a URL's keys follow its line)",
-			      quote(shown, key));
+			      quote(shown, first_word(key)));
 	value = span_make(equals + 1, text.len - key.len - 1);
 	index = keys_find(keys, ARRAY_SIZE(keys), key);
 	if (index >= 0) {

@@ -145,7 +145,9 @@ static int64_t date_seconds(const struct date *d)
 	int64_t days =
 		days_to_march(d->year - (d->month <= 2)) + (from_march * 153 + 2) / 5 + d->day - 1;
 
-	return days * DAY_S + d->hour * 3600 + d->minute * 60 + d->second;
+	int in_day = d->hour * 3600 + d->minute * 60 + d->second;
+
+	return days * DAY_S + in_day;
 }
 
 int http_parse_date(const char *value, size_t len, int64_t *ret_s)

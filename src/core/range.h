@@ -8,7 +8,7 @@
 
 #include "base/base.h"
 
-/* Everything is fetched, kept and checked in blocks of this size; the last of a file may be shorter. */
+/* All is fetched, kept and checked in blocks of this size; the last of a file may be shorter. */
 #define BLOCK_SHIFT 16
 #define BLOCK_SIZE  (UINT64_C(1) << BLOCK_SHIFT)
 
@@ -70,7 +70,8 @@ static inline uint64_t block_floor(uint64_t off)
 /* The next block boundary at or after off; the last boundary there is where that does not fit. */
 static inline uint64_t block_ceil(uint64_t off)
 {
-	return off > UINT64_MAX - (BLOCK_SIZE - 1) ? block_floor(UINT64_MAX) : block_floor(off + BLOCK_SIZE - 1);
+	return off > UINT64_MAX - (BLOCK_SIZE - 1) ? block_floor(UINT64_MAX)
+						   : block_floor(off + BLOCK_SIZE - 1);
 }
 
 /* r grown to whole blocks of an object of size bytes (SIZE_UNKNOWN: not clipped). */

@@ -132,7 +132,7 @@ int rangeset_remove(struct rangeset *s, struct range r)
 			return -ENOMEM;
 		node_resize(s, n, range_make(n->range.off, r.off));
 		node_insert(s, right, range_make(r.end, end));
-		return 0;
+		return 0; /* NOLINT(clang-analyzer-unix.Malloc): the tree owns it */
 	}
 	for (; n && n->range.off < r.end; n = next) {
 		next = RB_NEXT(rangeset_tree, &s->tree, n);

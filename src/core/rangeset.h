@@ -16,7 +16,7 @@ RB_HEAD(rangeset_tree, rangeset_node);
 struct rangeset {
 	struct rangeset_tree tree;
 	uint64_t bytes; /* in the set */
-	size_t count;   /* ranges */
+	size_t count;	/* ranges */
 };
 
 void rangeset_init(struct rangeset *s);

@@ -246,7 +246,7 @@ void url_redact(const char *url, char *buf, size_t size)
 
 	/* A value of one byte becomes three of the ellipsis: four times the URL is always enough.
 	 */
-	strbuf_init(&b, URL_MAX * 4);
+	strbuf_init(&b, (size_t)URL_MAX * 4);
 	if (p.has_scheme && p.has_authority) {
 		add_piece(&b, p.scheme);
 		strbuf_adds(&b, "://");
@@ -356,7 +356,7 @@ static void add_merged_path(struct strbuf *b, const struct parts *base, struct p
 	struct strbuf merged;
 	const char *slash = memrchr(base->path.s, '/', base->path.len);
 
-	strbuf_init(&merged, 2 * URL_MAX);
+	strbuf_init(&merged, (size_t)URL_MAX * 2);
 	if (path.len == 0 || path.s[0] != '/') {
 		if (slash)
 			add_piece(&merged, piece_of(base->path.s, slash + 1));

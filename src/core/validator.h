@@ -13,30 +13,31 @@
 struct validator {
 	char etag[ETAG_MAX];   /* as sent, with quotes and W/; "" none */
 	int64_t last_modified; /* seconds since 1970; VALIDATOR_NO_TIME none */
-	uint64_t size;         /* SIZE_UNKNOWN none */
+	uint64_t size;	       /* SIZE_UNKNOWN none */
 };
 #define VALIDATOR_NO_TIME INT64_MIN
-#define VALIDATOR_INIT ((struct validator){.last_modified = VALIDATOR_NO_TIME, .size = SIZE_UNKNOWN})
+#define VALIDATOR_INIT \
+	((struct validator){.last_modified = VALIDATOR_NO_TIME, .size = SIZE_UNKNOWN})
 
 enum validator_strength { VALIDATOR_NONE, VALIDATOR_SIZE, VALIDATOR_TIME, VALIDATOR_STRONG };
 enum validator_strength validator_strength(const struct validator *v);
 bool validator_etag_strong(const char *etag); /* quoted, not W/ */
 
 enum validator_match {
-	VALIDATOR_SAME,      /* proven equal as far as both can tell */
+	VALIDATOR_SAME,	     /* proven equal as far as both can tell */
 	VALIDATOR_DIFFERENT, /* proven different */
-	VALIDATOR_FLIPPED,   /* ETags differ, size and Last-Modified are known and agree: nodes of one CDN? */
+	VALIDATOR_FLIPPED,   /* ETags differ, size and Last-Modified are known and agree */
 };
 /*
- * have: the version's, got: a response's. pinned: a checksum in the manifest decides at the end, so that
- * only a differing size is DIFFERENT.
+ * have: the version's, got: a response's. pinned: a checksum in the manifest decides at the end, so
+ * that only a differing size is DIFFERENT.
  */
 enum validator_match validator_compare(const struct validator *have, const struct validator *got,
 				       bool pinned);
 /*
- * "ETags that flip back and forth": one for an origin, zero-filled. Told of each FLIPPED comparison; true
- * when the new tag is one that was left before: only then is it a flip between nodes (which want.ignore_etag
- * in http.h is for) and not a replacement with the old size and date.
+ * "ETags that flip back and forth": one for an origin, zero-filled. Told of each FLIPPED
+ * comparison; true when the new tag is one that was left before: only then is it a flip between
+ * nodes (which want.ignore_etag in http.h is for) and not a replacement with the old size and date.
  */
 struct validator_flips {
 	uint64_t left[8]; /* hashes of tags */

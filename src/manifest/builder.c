@@ -13,11 +13,10 @@
 #include "base/log.h"
 #include "core/url.h"
 #include "manifest/names.h"
+#include "manifest/pack.h"
 #include "manifest/store.h"
 
-/* A row's extra: mirrors and headers at their largest. */
-#define EXTRA_MAX (1u << 20)
-#define ROWS_MIN  64
+#define ROWS_MIN 64
 
 struct builder {
 	struct complaint *c;
@@ -30,14 +29,10 @@ struct builder {
 	uint32_t *row_line;
 	uint32_t *dir_line;
 	struct strbuf path; /* of the entry that is added */
-	struct strbuf extra;
-	struct strbuf header;
-	/* Neighbours mostly share their directory and what is before the name in their URLs. */
+	struct packer packer;
+	/* Neighbours mostly share their directory. */
 	struct strbuf last_dir;
 	uint32_t last_dir_id;
-	struct strbuf last_prefix;
-	uint32_t last_prefix_node;
-	size_t last_prefix_len; /* of what the node stands for; the rest is tail */
 	/* Entries that came twice, taken once. */
 	uint32_t twice;
 	uint32_t twice_line[2];
@@ -99,11 +94,13 @@ struct builder *builder_new(struct complaint *c, const struct manifest_options *
 	b->c = c;
 	b->opt = *opt;
 	strbuf_init(&b->path, 2 * NAME_PATH_MAX + URL_MAX);
-	strbuf_init(&b->extra, EXTRA_MAX);
-	strbuf_init(&b->header, HEADER_TEXT_MAX + 2);
 	strbuf_init(&b->last_dir, NAME_PATH_MAX);
-	strbuf_init(&b->last_prefix, URL_MAX);
+	/* Early at boot there may be none: only the defence against planned collisions is weaker.
+	 */
+	if (getrandom(&b->seed, sizeof(b->seed), GRND_NONBLOCK) != sizeof(b->seed))
+		b->seed = clock_now_us();
 	b->m = manifest_new();
+	pack_init(&b->packer, b->m, b->seed, c);
 	if (!b->m || row_room(b) < 0 || dir_room(b) < 0) {
 		builder_free(b);
 		return NULL;
@@ -112,9 +109,6 @@ struct builder *builder_new(struct complaint *c, const struct manifest_options *
 	b->m->dir[0] = (struct dir){0};
 	b->dir_line[0] = 0;
 	b->m->dir_count = 1;
-	if (getrandom(&b->seed, sizeof(b->seed), GRND_NONBLOCK) != sizeof(b->seed))
-		b->seed = clock_now_us(); /* early at boot: only the defence against planned
-					     collisions is weaker */
 	return b;
 }
 
@@ -127,10 +121,8 @@ void builder_free(struct builder *b)
 	free(b->row_line);
 	free(b->dir_line);
 	strbuf_done(&b->path);
-	strbuf_done(&b->extra);
-	strbuf_done(&b->header);
+	pack_done(&b->packer);
 	strbuf_done(&b->last_dir);
-	strbuf_done(&b->last_prefix);
 	free(b);
 }
 
@@ -239,191 +231,6 @@ static int enter_parents(struct builder *b, uint32_t line, struct span path, uin
 	return strbuf_error(&b->last_dir);
 }
 
-/* ---- what an entry says beside its name ---- */
-
-/* Where the path of url ends, and so the part that others may share. */
-static size_t path_end(struct span url)
-{
-	size_t len = 0;
-
-	while (len < url.len && url.s[len] != '?' && url.s[len] != '#')
-		len++;
-	return len;
-}
-
-/* The node for what url begins with, up to the last slash of its path, and how much that is. */
-static int intern_prefix(struct builder *b, struct span url, uint32_t *ret_node, size_t *ret_len)
-{
-	const char *slash = memrchr(url.s, '/', path_end(url));
-	size_t len = slash ? (size_t)(slash + 1 - url.s) : 0;
-	struct span prefix = span_make(url.s, len);
-	size_t done = 0, stop = 0;
-	uint32_t node = 0;
-	int r;
-
-	if (span_equal(prefix, span_make(b->last_prefix.s, b->last_prefix.len))) {
-		*ret_node = b->last_prefix_node;
-		*ret_len = b->last_prefix_len;
-		return 0;
-	}
-	for (unsigned int depth = 0; done < len && depth < STRTREE_DEPTH_MAX; depth++) {
-		/* The first piece is "scheme://host/", checked to be there. */
-		stop = depth == 0 ? (size_t)((const char *)memchr(url.s, ':', len) + 3 - url.s)
-				  : done;
-		if (stop >= len)
-			break; /* "scheme://host" without a path */
-		stop = (size_t)((const char *)memchr(url.s + stop, '/', len - stop) + 1 - url.s);
-		r = strtree_intern(&b->m->strings, &b->m->text, b->seed, node,
-				   span_make(url.s + done, stop - done), &node);
-		if (r == -ENOSPC)
-			break;
-		if (r < 0)
-			return r;
-		done = stop;
-	}
-	strbuf_reset(&b->last_prefix);
-	strbuf_add(&b->last_prefix, prefix.s, prefix.len);
-	b->last_prefix_node = node;
-	b->last_prefix_len = done;
-	*ret_node = node;
-	*ret_len = done;
-	return strbuf_error(&b->last_prefix);
-}
-
-static void extra_varint(struct strbuf *extra, uint64_t value)
-{
-	uint8_t bytes[VARINT_MAX];
-
-	strbuf_add(extra, bytes, varint_put(bytes, value));
-}
-
-/* All URLs but the first. */
-static int put_mirrors(struct builder *b, const struct draft *d, struct span name)
-{
-	extra_varint(&b->extra, d->url_count - 1);
-	for (unsigned int i = 1; i < d->url_count; i++) {
-		struct span tail;
-		uint32_t node;
-		size_t len;
-		int r = intern_prefix(b, d->url[i], &node, &len);
-
-		if (r < 0)
-			return r;
-		tail = span_make(d->url[i].s + len, d->url[i].len - len);
-		extra_varint(&b->extra, node);
-		if (span_equal(tail, name)) {
-			extra_varint(&b->extra, 0);
-			continue;
-		}
-		extra_varint(&b->extra, tail.len + 1);
-		strbuf_add(&b->extra, tail.s, tail.len);
-	}
-	return 0;
-}
-
-static int put_headers(struct builder *b, const struct draft *d)
-{
-	extra_varint(&b->extra, d->header_count);
-	for (unsigned int i = 0; i < d->header_count; i++) {
-		struct span name, value;
-		uint32_t node;
-		int r = name_check_header(b->c, d->line, d->header[i], &name, &value);
-
-		if (r < 0)
-			return r;
-		strbuf_reset(&b->header);
-		strbuf_add(&b->header, name.s, name.len);
-		strbuf_adds(&b->header, ": ");
-		strbuf_add(&b->header, value.s, value.len);
-		if (strbuf_error(&b->header))
-			return strbuf_error(&b->header);
-		r = strtree_intern(&b->m->strings, &b->m->text, b->seed, 0,
-				   span_make(b->header.s, b->header.len), &node);
-		if (r == -ENOSPC)
-			return refuse(b->c, d->line,
-				      "too many different headers and URLs (split the list)");
-		if (r < 0)
-			return r;
-		extra_varint(&b->extra, node);
-	}
-	return 0;
-}
-
-static void put_text(struct strbuf *extra, struct span text, const char *before, const char *after)
-{
-	extra_varint(extra, strlen(before) + text.len + strlen(after));
-	strbuf_adds(extra, before);
-	strbuf_add(extra, text.s, text.len);
-	strbuf_adds(extra, after);
-}
-
-static unsigned int extra_bits(const struct draft *d)
-{
-	bool sliced = d->slice.off != 0 || d->slice.end != SIZE_UNKNOWN;
-
-	return (d->url_count > 1 ? EXTRA_URLS : 0u) | (d->checksum.algo ? EXTRA_CHECKSUM : 0u) |
-	       (d->etag.s ? EXTRA_ETAG : 0u) | (d->id.s ? EXTRA_ID : 0u) |
-	       (sliced ? EXTRA_SLICE : 0u) | (d->header_count ? EXTRA_HEADERS : 0u);
-}
-
-/* What few entries have, in the order of enum extra_bit. */
-static int put_extra(struct builder *b, const struct draft *d, struct span name,
-		     uint32_t *ret_extra)
-{
-	unsigned int bits = extra_bits(d);
-	int r = 0;
-
-	*ret_extra = 0;
-	if (!bits)
-		return 0;
-	strbuf_reset(&b->extra);
-	strbuf_addc(&b->extra, (char)bits);
-	if (bits & EXTRA_URLS)
-		r = put_mirrors(b, d, name);
-	if (bits & EXTRA_CHECKSUM) {
-		strbuf_addc(&b->extra, (char)d->checksum.algo);
-		strbuf_add(&b->extra, d->checksum.value, checksum_length(d->checksum.algo));
-	}
-	if (bits & EXTRA_ETAG) {
-		bool quoted = memchr(d->etag.s, '"', d->etag.len);
-
-		put_text(&b->extra, d->etag, quoted ? "" : "\"", quoted ? "" : "\"");
-	}
-	if (bits & EXTRA_ID)
-		put_text(&b->extra, d->id, "", "");
-	if (bits & EXTRA_SLICE) {
-		extra_varint(&b->extra, d->slice.off);
-		extra_varint(&b->extra, d->slice.end == SIZE_UNKNOWN ? 0 : range_len(d->slice));
-	}
-	if (r == 0 && bits & EXTRA_HEADERS)
-		r = put_headers(b, d);
-	if (r == 0)
-		r = strbuf_error(&b->extra);
-	if (r == 0)
-		r = blob_add(&b->m->text, span_make(b->extra.s, b->extra.len), ret_extra);
-	return r;
-}
-
-/* All of the row but its place in the tree; name is what URLs are compared with. */
-static int fill_row(struct builder *b, const struct draft *d, struct span name, struct row *row)
-{
-	struct span tail;
-	size_t len;
-	int r;
-
-	row->size = d->size;
-	row->mtime = d->mtime;
-	row->mode = (uint16_t)d->mode;
-	row->tail = TAIL_IS_NAME;
-	r = intern_prefix(b, d->url[0], &row->prefix, &len);
-	if (r < 0)
-		return r;
-	tail = span_make(d->url[0].s + len, d->url[0].len - len);
-	if (!span_equal(tail, name))
-		r = blob_add(&b->m->text, tail, &row->tail);
-	return r < 0 ? r : put_extra(b, d, name, &row->extra);
-}
-
 /* ---- entries ---- */
 
 static bool urls_equal(const struct entry *a, const struct entry *b)
@@ -467,9 +274,9 @@ static int add_again(struct builder *b, const struct draft *d, uint32_t old, str
 
 	entry_init(&first);
 	entry_init(&second);
-	r = manifest_row_entry(b->m, &b->m->row[old], &first);
+	r = unpack_row(b->m, &b->m->row[old], &first);
 	if (r == 0)
-		r = manifest_row_entry(b->m, row, &second);
+		r = unpack_row(b->m, row, &second);
 	if (r < 0)
 		goto out;
 	if (!urls_equal(&first, &second)) {
@@ -529,7 +336,7 @@ static int add_file(struct builder *b, const struct draft *d, struct span path)
 	if (ref == HASH_NONE && m->count >= MANIFEST_ENTRIES_MAX)
 		return refuse(b->c, d->line, "more than %" PRIu32 " entries (split the list)",
 			      MANIFEST_ENTRIES_MAX);
-	r = fill_row(b, d, name, &row);
+	r = pack_row(&b->packer, d, name, &row);
 	if (r < 0)
 		return r;
 	if (ref != HASH_NONE) {

@@ -6,8 +6,11 @@
 
 #include "manifest/builder.h"
 
-/* One entry as text: a line of the list, or one object of a JSON document. */
-#define FORMAT_ENTRY_MAX (1u << 20)
+/*
+ * One entry as text: a line of the list, or one object of a JSON document. All URLs and headers
+ * that an entry may have fit, each byte escaped.
+ */
+#define FORMAT_ENTRY_MAX (2u << 20)
 
 /* The whole text into b. 0, -EINVAL (refused) or -ENOMEM. */
 int format_text_parse(struct builder *b, const char *data, size_t len);

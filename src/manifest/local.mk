@@ -9,6 +9,7 @@ librgetfs_a_SOURCES += \
 	src/manifest/load.c \
 	src/manifest/manifest.c src/manifest/manifest.h \
 	src/manifest/names.c src/manifest/names.h \
+	src/manifest/pack.c src/manifest/pack.h \
 	src/manifest/refuse.c src/manifest/refuse.h \
 	src/manifest/sort.c \
 	src/manifest/store.h \

@@ -1,5 +1,5 @@
 /*
- * store.h - how a manifest lies in memory; for manifest.c and builder.c alone
+ * store.h - how a manifest lies in memory; for what builds and reads one
  *
  * Bytes of an entry of a usual list: 40 for its row, 4 for its place in its directory, its name
  * once, and of the URL only what neither the name nor another entry's URL says already.
@@ -20,7 +20,7 @@ struct row {
 	uint32_t name;	 /* in text */
 	uint32_t prefix; /* of the first URL: a node of urls */
 	uint32_t tail;	 /* … and what follows it, in text; TAIL_IS_NAME: the name */
-	uint32_t extra;	 /* what few entries have, in text, see extra_put(); 0: none of it */
+	uint32_t extra;	 /* what few entries have, in text, see pack.c; 0: none of it */
 	uint16_t mode;
 	uint16_t directory;
 };
@@ -47,20 +47,8 @@ struct manifest {
 	uint32_t *child;
 };
 
-/* The bits of an extra's first byte; the fields follow in this order. */
-enum extra_bit {
-	EXTRA_URLS = 1,	    /* count, and of each prefix, length + 1 (0: tail is the name), tail */
-	EXTRA_CHECKSUM = 2, /* algorithm, value */
-	EXTRA_ETAG = 4,	    /* length, text */
-	EXTRA_ID = 8,	    /* length, text */
-	EXTRA_SLICE = 16,   /* first byte, length (0: all the rest) */
-	EXTRA_HEADERS = 32, /* count, and of each its node of strings */
-};
-
 /* A manifest without entries, with one reference. NULL: no memory. */
 struct manifest *manifest_new(void);
-/* As manifest_entry(), for a row that may not be in m yet. */
-int manifest_row_entry(const struct manifest *m, const struct row *row, struct entry *e);
 /*
  * Give m's rows and directories, in any order but parents first, their sorted order and each
  * directory its children; directories without any become rows too. 0 or -ENOMEM (then m can only be

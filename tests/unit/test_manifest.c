@@ -228,9 +228,8 @@ static void repeat(struct strbuf *b, const char *s, unsigned int n)
 		strbuf_adds(b, s);
 }
 
-START_TEST(limits)
+START_TEST(counts)
 {
-	struct manifest *m;
 	struct strbuf t;
 
 	strbuf_init(&t, TEXT_MAX);
@@ -256,7 +255,15 @@ START_TEST(limits)
 			refused(&t, "list:34: more than 32 headers for one entry (leave some out)");
 	}
 
-	strbuf_reset(&t);
+	strbuf_done(&t);
+}
+END_TEST
+
+START_TEST(lengths)
+{
+	struct strbuf t;
+
+	strbuf_init(&t, TEXT_MAX);
 	strbuf_adds(&t, "http://h/");
 	repeat(&t, "x", 8192 - 9);
 	strbuf_adds(&t, "\n out=f\n");
@@ -273,23 +280,63 @@ START_TEST(limits)
 	refused(&t, "list:2: the header has 8193 bytes, at most 8192 are possible (shorten it)");
 
 	strbuf_reset(&t);
-	repeat(&t, "z", (1 << 20) + 1);
+	repeat(&t, "z", (2 << 20) + 1);
 	refused(&t,
-		"list:1: the line has 1048577 bytes, at most 1048576 are possible (shorten it)");
+		"list:1: the line has 2097153 bytes, at most 2097152 are possible (shorten it)");
 	strbuf_reset(&t);
 	strbuf_adds(&t, "{\"path\":\"");
-	repeat(&t, "z", 1 << 20);
+	repeat(&t, "z", 2 << 20);
 	strbuf_adds(&t, "\",\"url\":\"http://h/\"}\n{}");
 	refused(&t,
-		"list:1: the line has 1048605 bytes, at most 1048576 are possible (shorten it)");
+		"list:1: the line has 2097181 bytes, at most 2097152 are possible (shorten it)");
 	strbuf_reset(&t);
 	strbuf_adds(&t, "{\"version\":1,\n\"entries\":[{\"path\":\"");
-	repeat(&t, "z", 1 << 20);
+	repeat(&t, "z", 2 << 20);
 	strbuf_adds(&t, "\",\"url\":\"http://h/\"}]}");
-	refused(&t, "list:2: the value has more than 1048576 bytes (shorten it)");
+	refused(&t, "list:2: the value has more than 2097152 bytes (shorten it)");
 
-	/* 64 names deep, 4095 bytes long: the longest path there is. */
+	strbuf_done(&t);
+}
+END_TEST
+
+/* The longest entry there is, each byte of it escaped, can be read back. */
+START_TEST(longest_entry)
+{
+	struct manifest *m;
+	struct strbuf t;
+	char *json;
+
+	strbuf_init(&t, TEXT_MAX);
+	for (unsigned int i = 0; i < MANIFEST_URLS_MAX; i++) {
+		strbuf_addf(&t, "http://h/%02u", i);
+		repeat(&t, "\\", 8192 - 11);
+		strbuf_addc(&t, '\t');
+	}
+	strbuf_adds(&t, "\n out=f\n");
+	for (unsigned int i = 0; i < MANIFEST_HEADERS_MAX; i++) {
+		strbuf_addf(&t, " header=X-%02u: ", i);
+		repeat(&t, "\"", 8192 - 6);
+		strbuf_addc(&t, '\n');
+	}
+	m = taken(&t);
+	json = to_json(m);
+	manifest_put(m);
 	strbuf_reset(&t);
+	strbuf_adds(&t, json);
+	m = taken(&t);
+	manifest_put(m);
+	free(json);
+	strbuf_done(&t);
+}
+END_TEST
+
+START_TEST(depth)
+{
+	struct manifest *m;
+	struct strbuf t;
+
+	strbuf_init(&t, TEXT_MAX);
+	/* 64 names deep, 4095 bytes long: the longest path there is. */
 	strbuf_adds(&t, "http://h/f\n out=");
 	for (int i = 0; i < 63; i++) {
 		repeat(&t, "d", 63);
@@ -515,7 +562,10 @@ int main(void)
 
 	tcase_add_test(t, good_files);
 	tcase_add_test(t, refused_files);
-	tcase_add_test(t, limits);
+	tcase_add_test(t, counts);
+	tcase_add_test(t, lengths);
+	tcase_add_test(t, longest_entry);
+	tcase_add_test(t, depth);
 	tcase_add_test(t, too_long_path);
 	tcase_add_test(t, tree_by_hand);
 	tcase_add_test(t, load_from_files);

@@ -208,6 +208,9 @@ void task_free_if_done(struct sched_task *t)
 {
 	if (!t->closed || t->lease_count > 0)
 		return;
+	/* The endings of its last leases may have set them once more. */
+	timer_set(t->sched, &t->timer, NEVER);
+	timer_set(t->sched, &t->connect.timer, NEVER);
 	TAILQ_REMOVE(&t->sched->tasks, t, all_entry);
 	free(t);
 }

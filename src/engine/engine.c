@@ -24,7 +24,7 @@ static void bytes_lost(struct engine *e, struct msg *m)
 	bool was = false;
 
 	mtx_lock(&e->lock);
-	RB_FOREACH (o, object_tree, &e->objects) {
+	TAILQ_FOREACH (o, &e->opened_objects, opened_link) {
 		if (o->version == loss->version)
 			break;
 	}
@@ -108,6 +108,7 @@ int engine_new(const struct engine_config *cfg, struct engine **ret, char owner[
 	mtx_init(&e->lock, RANK_ENGINE, "engine");
 	cnd_init(&e->opened);
 	RB_INIT(&e->objects);
+	TAILQ_INIT(&e->opened_objects);
 	LIST_INIT(&e->origins);
 	TAILQ_INIT(&e->tasks);
 	TAILQ_INIT(&e->demands);

@@ -107,11 +107,10 @@ void fill_failed(struct fill *f, int error)
 void fill_want_failed(struct fill *f, enum verdict why)
 {
 	struct object *o = f->obj;
-	enum verdict_class class = verdict_class(why);
 
 	if (why == VERDICT_CANCELLED)
 		return; /* its task was closed for another version: fills_restart() follows */
-	if (class == VERDICT_CLASS_SOURCE || class == VERDICT_CLASS_RERESOLVE) {
+	if (verdict_refuses(why)) {
 		mtx_lock(&o->e->lock);
 		o->failed = true;
 		mtx_unlock(&o->e->lock);

@@ -76,6 +76,7 @@ TAILQ_HEAD(want_list, want);
 LIST_HEAD(probe_list, probe);
 LIST_HEAD(fill_list, fill);
 LIST_HEAD(roll_list, roll);
+LIST_HEAD(pull_list, pull);
 
 /* scheme, host and port: one for all objects there; lives as long as the engine. */
 struct origin {
@@ -84,7 +85,6 @@ struct origin {
 	atomic_int parked;	       /* reads that wait for it; for an instant one less */
 	atomic_uint_fast64_t rate_bps; /* copies for other threads */
 	atomic_uint_fast64_t ttfb_us;
-	uint64_t ok_us;	    /* engine thread: last good answer */
 	unsigned int flips; /* engine thread: ETags that differed while size and date agreed */
 	bool ignore_etag;   /* engine thread */
 	char key[];	    /* scheme://host:port */
@@ -101,18 +101,19 @@ struct engine {
 	pthread_t thread;
 	bool started; /* thread is to be joined */
 
-	struct mtx queue_lock; /* RANK_QUEUE */
+	struct mtx queue_lock; /* RANK_QUEUE; guards queue */
 	struct cnd queue_more;
-	struct msg_list queue GUARDED_BY(queue_lock);
+	struct msg_list queue;
 
-	struct mtx lock;   /* RANK_ENGINE */
+	struct mtx lock;   /* RANK_ENGINE; guards all down to the atomics, and what objects say */
 	struct cnd opened; /* some object.opening ended */
-	struct object_tree objects GUARDED_BY(lock);
-	unsigned int object_count GUARDED_BY(lock);
-	LIST_HEAD(, origin) origins GUARDED_BY(lock);
-	struct sched_stats sched_stats GUARDED_BY(lock); /* copy for other threads */
-	uint64_t rate_bps GUARDED_BY(lock);
-	unsigned int connections GUARDED_BY(lock);
+	struct object_tree objects;
+	struct object_list opened_objects; /* those that have a version */
+	unsigned int object_count;
+	LIST_HEAD(, origin) origins;
+	struct sched_stats sched_stats; /* copy for other threads */
+	uint64_t rate_bps;
+	unsigned int connections;
 
 	atomic_bool stopping; /* reads are answered with EIO */
 	atomic_bool closing;  /* nothing new is begun */
@@ -135,6 +136,7 @@ struct engine {
 	unsigned int works; /* given to a worker and not done */
 	uint64_t second_us; /* when things that are looked at once a second are due */
 	uint64_t copy_us;   /* when the copies for other threads are due */
+	bool copied_busy;   /* the last copy showed connections */
 	bool degraded;	    /* the cache takes no bytes: demands only */
 	bool quitting;
 	struct msg quit_msg, stop_msg;
@@ -218,6 +220,7 @@ struct object {
 	struct task *task;
 	struct probe_list probes;
 	bool in_probing;
+	TAILQ_ENTRY(object) opened_link; /* engine.lock, while it has a version */
 	TAILQ_ENTRY(object) probing_link;
 	bool revalidating;
 	uint64_t revalidate_after_us; /* not again before */
@@ -242,6 +245,9 @@ struct object {
 	uint64_t sources_bad;	    /* contributed to bytes with a wrong checksum: asked last */
 };
 
+/* o->version becomes v, NULL: none. Returns the one before, whose reference is now the caller's. */
+struct version *object_swap_version_locked(struct object *o, struct version *v)
+	REQUIRES(o->e->lock);
 /* Under no lock. Sets o->error; NULL clears it. */
 void object_set_error(struct object *o, const char *fmt, ...) PRINTF_LIKE(2, 3);
 /* Tells engine_config.changed. Engine thread. */
@@ -306,14 +312,13 @@ struct task {
 	unsigned int source_count;
 	struct source *source;
 	atomic_bool whole; /* a whole body is under way; any thread */
-	struct mtx lock;   /* RANK_PULL */
-	int main GUARDED_BY(
-		lock); /* source whose validator is the version's, -1 while that has none */
+	struct mtx lock;   /* RANK_PULL; guards main and each source's validator */
+	int main;	   /* source whose validator is the version's, -1 while that has none */
 	struct want_list wants; /* all */
 	unsigned int want_count;
-	unsigned int loading; /* wants that wait for the version's extents to be loaded */
-	unsigned int pulls;   /* running or being written */
-	uint64_t refused_us;  /* when its sources refused, 0 not */
+	unsigned int loading;	/* wants that wait for the version's extents to be loaded */
+	struct pull_list pulls; /* running or being written */
+	uint64_t refused_us;	/* when its sources refused, 0 not */
 };
 
 /* The object's task, made if there is none; with its version when bytes are wanted. 0 or -ENOMEM.
@@ -331,12 +336,15 @@ void want_satisfied(struct want *w);
 void want_failed(struct want *w, enum verdict why);
 /* What a reader or an order is told after a verdict. */
 int verdict_errno(enum verdict v);
+/* The source will not serve this object, ever: its last word. */
+bool verdict_refuses(enum verdict v);
 /* All of kind leave the task. */
 void task_drop_wants(struct task *t, enum want_kind kind);
 
 /* ---- pulls: one lease being fetched (pull.c on the fetch threads, lease.c on the engine thread)
  * ---- */
 struct pull {
+	LIST_ENTRY(pull) link; /* task.pulls */
 	struct engine *e;
 	struct lease *lease;	 /* engine thread */
 	struct task *task;	 /* reference, engine thread; whole is anybody's */
@@ -349,12 +357,13 @@ struct pull {
 	uint64_t slice_end; /* SIZE_UNKNOWN */
 	uint64_t size;	    /* of the object when it began, SIZE_UNKNOWN */
 	bool probe, ranged, used_resolved, pinned, demand;
+	bool ended;	    /* engine thread: the sched knows that it is over */
 	bool probe_changed; /* engine thread: its answer is not of the version that was opened
 			       meanwhile */
 	bool whole_lease;   /* engine thread: the sched agreed that the lease is the whole object */
 
-	struct mtx lock; /* RANK_PULL: end() against cancel, hold and shrunk */
-	bool over GUARDED_BY(lock);
+	struct mtx lock; /* RANK_PULL; guards over: end() against cancel, hold and shrunk */
+	bool over;
 
 	/* Behind the last byte to keep, object offsets: follows lease->end, but head() may set it
 	 * to the size. */
@@ -390,6 +399,8 @@ void pull_answered(struct engine *e, struct msg *m);
 void pull_progressed(struct engine *e, struct msg *m);
 void pull_ended(struct engine *e, struct msg *m);
 void pull_written(struct engine *e, struct msg *m);
+/* Tell the sched how far t's transfers are now, before it decides where a demand comes soonest. */
+void pulls_report(struct task *t, uint64_t now_us);
 /* Report leases that could not be started. True: there were some. */
 bool leases_bury(struct engine *e, uint64_t now_us);
 
@@ -400,12 +411,11 @@ struct handle {
 	struct object *obj;	 /* reference */
 	struct version *version; /* reference */
 	atomic_uint refs;	 /* one for being open, one for each handle_read() under way */
-	struct mtx lock;	 /* RANK_HANDLE */
-	struct readahead ra GUARDED_BY(lock);
-	struct range windows[WINDOWS_MAX] GUARDED_BY(
-		lock); /* asked for, not yet taken over by the engine thread */
-	unsigned int window_count GUARDED_BY(lock);
-	bool window_posted GUARDED_BY(lock);
+	struct mtx lock;	 /* RANK_HANDLE; guards ra and the windows below */
+	struct readahead ra;
+	struct range windows[WINDOWS_MAX]; /* asked for, not yet taken over by the engine thread */
+	unsigned int window_count;
+	bool window_posted;
 	struct msg open_msg, window_msg, close_msg;
 	/* engine thread */
 	struct demand_list demands;

@@ -47,7 +47,7 @@ static struct pull *pull_new(struct task *t, struct lease *l)
 	atomic_init(&p->pos, l->off);
 	atomic_init(&p->pending, 1);
 	t->refs++;
-	t->pulls++;
+	LIST_INSERT_HEAD(&t->pulls, p, link);
 	t->e->pulls++;
 	l->user = p;
 	return p;
@@ -57,7 +57,7 @@ static void pull_free(struct pull *p)
 {
 	struct task *t = p->task;
 
-	t->pulls--;
+	LIST_REMOVE(p, link);
 	t->e->pulls--;
 	task_put(t);
 	version_put(p->version);
@@ -229,6 +229,8 @@ static void op_probe_failed(void *ctx, void *task_user, enum verdict why)
 		return;
 	mtx_lock(&o->e->lock);
 	o->checking = false;
+	if (verdict_refuses(why) && !o->complete)
+		o->failed = true;
 	mtx_unlock(&o->e->lock);
 	o->probe_failed_us = now_us;
 	t->refused_us = now_us;
@@ -266,26 +268,39 @@ static void pull_count(struct pull *p, uint64_t bytes)
 	p->counted = max_u64(p->counted, bytes);
 }
 
+static void pull_report(struct pull *p, uint64_t now_us)
+{
+	struct lease *l = p->lease;
+	uint64_t pos = atomic_load(&p->pos);
+
+	if (p->probe || pos <= l->off || p->ended)
+		return;
+	pull_count(p, pos - l->off);
+	sched_lease_progress(p->e->sched, l, pos, now_us);
+}
+
 void pull_progressed(struct engine *e, struct msg *m)
 {
 	struct pull *p = container_of(m, struct pull, progress_msg);
-	struct lease *l = p->lease;
-	uint64_t pos;
 
+	(void)e;
 	atomic_store(&p->progress_posted, false);
-	pos = atomic_load(&p->pos);
-	if (!p->probe && pos > l->off) {
-		pull_count(p, pos - l->off);
-		sched_lease_progress(e->sched, l, pos, clock_now_us());
-	}
+	pull_report(p, clock_now_us());
+}
+
+void pulls_report(struct task *t, uint64_t now_us)
+{
+	struct pull *p;
+
+	LIST_FOREACH (p, &t->pulls, link)
+		pull_report(p, now_us);
 }
 
 /* What this answer tells of the source. */
-static void source_learn(struct pull *p, uint64_t now_us)
+static void source_learn(struct pull *p)
 {
 	struct source *s = &p->task->source[p->source];
 
-	s->origin->ok_us = now_us;
 	if (p->resolved) {
 		free(s->resolved);
 		s->resolved = p->resolved;
@@ -382,7 +397,7 @@ void pull_answered(struct engine *e, struct msg *m)
 	struct task *t = p->task;
 	uint64_t now_us = clock_now_us();
 
-	source_learn(p, now_us);
+	source_learn(p);
 	if (p->answer == VERDICT_WHOLE) {
 		p->whole_lease = sched_lease_whole(e->sched, p->lease, now_us);
 		if (p->whole_lease)
@@ -433,17 +448,20 @@ static void object_empty(struct object *o, struct pull *p)
 }
 
 /*
- * Where the manifest names the content, or another mirror is the one that the version is known by,
- * a source with something else is wrong: that is no new version.
+ * Another content than the version's: a new version, unless the manifest names the content or the
+ * size, or another mirror is the one that the version is known by. Then this source is wrong.
  */
-static bool source_speaks_for(struct pull *p, const struct object *o)
+static enum verdict change_meant(struct pull *p, const struct object *o)
 {
 	bool main;
 
 	mtx_lock(&p->task->lock);
 	main = p->task->main < 0 || p->task->main == (int)p->source;
 	mtx_unlock(&p->task->lock);
-	return main && !object_version_pinned(o);
+	if (o->manifest_size != SIZE_UNKNOWN && p->total != SIZE_UNKNOWN &&
+	    p->total != o->manifest_size)
+		return VERDICT_SIZE;
+	return main && !object_version_pinned(o) ? VERDICT_CHANGED : VERDICT_CHECKSUM;
 }
 
 void pull_ended(struct engine *e, struct msg *m)
@@ -456,11 +474,12 @@ void pull_ended(struct engine *e, struct msg *m)
 	uint64_t pos = p->result.pos > p->slice_off ? p->result.pos - p->slice_off : 0;
 	bool changed;
 
+	p->ended = true;
 	if (o) {
 		pull_count(p, p->result.bytes_received);
 		atomic_fetch_add(&o->bytes_discarded, p->result.bytes_discarded);
-		if (v == VERDICT_CHANGED && !source_speaks_for(p, o))
-			v = VERDICT_CHECKSUM;
+		if (v == VERDICT_CHANGED)
+			v = change_meant(p, o);
 		note_failure(o, p, v);
 	}
 	changed = v == VERDICT_CHANGED;
@@ -481,8 +500,6 @@ static void task_disk_refused(struct task *t, int error)
 	struct object *o = t->obj;
 	struct fill *f, *tmp;
 
-	if (!t->e->degraded)
-		log_warn("cache: %s: files are read without keeping their bytes", strerror(-error));
 	t->e->degraded = true;
 	task_drop_wants(t, WANT_WINDOW);
 	LIST_FOREACH_SAFE (f, &o->fills, link, tmp)

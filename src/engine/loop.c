@@ -81,6 +81,7 @@ static void copy_state(struct engine *e)
 		copy_task(t, &rate_bps, &connections);
 	sched_stats(e->sched, &stats);
 
+	e->copied_busy = connections > 0;
 	mtx_lock(&e->lock);
 	e->sched_stats = stats;
 	e->rate_bps = rate_bps;
@@ -124,7 +125,7 @@ static uint64_t run_timers(struct engine *e, uint64_t now_us)
 		copy_state(e);
 		e->copy_us = now_us + COPY_INTERVAL_US;
 	}
-	if (e->pulls)
+	if (e->pulls || e->copied_busy)
 		next = min_u64(next, e->copy_us);
 	if (!TAILQ_EMPTY(&e->demands) || !TAILQ_EMPTY(&e->probing) || !TAILQ_EMPTY(&e->backfilling))
 		next = min_u64(next, e->second_us);

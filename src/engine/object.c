@@ -215,7 +215,7 @@ void engine_each(struct engine *e, void (*fn)(void *ctx, struct object *o), void
 	mtx_lock(&e->lock);
 	room = e->object_count;
 	mtx_unlock(&e->lock);
-	list = calloc(room + 1, sizeof(*list));
+	list = calloc(room + 1, sizeof(struct object *));
 	if (!list)
 		return;
 	mtx_lock(&e->lock);
@@ -392,6 +392,18 @@ void object_remember(struct object *o)
 
 /* ---- its version ---- */
 
+struct version *object_swap_version_locked(struct object *o, struct version *v)
+{
+	struct version *before = o->version;
+
+	if (!before && v)
+		TAILQ_INSERT_TAIL(&o->e->opened_objects, o, opened_link);
+	else if (before && !v)
+		TAILQ_REMOVE(&o->e->opened_objects, o, opened_link);
+	o->version = v;
+	return before;
+}
+
 /*
  * One thread at a time opens a version of o: the store would take an opening under the old
  * validator that comes after a change for one more change.
@@ -427,7 +439,7 @@ static int object_open_version(struct object *o)
 		r = store_version_open(o->e->store, &o->key, &validator, size, false, &v);
 	mtx_lock(&o->e->lock);
 	if (v)
-		o->version = v;
+		object_swap_version_locked(o, v);
 	opening_end_locked(o);
 	mtx_unlock(&o->e->lock);
 	return r;
@@ -467,9 +479,7 @@ void object_release(struct object *o)
 	if (o->task)
 		task_close(o->task);
 	mtx_lock(&o->e->lock);
-	v = o->handles == 0 ? o->version : NULL;
-	if (v)
-		o->version = NULL;
+	v = o->handles == 0 ? object_swap_version_locked(o, NULL) : NULL;
 	mtx_unlock(&o->e->lock);
 	if (v) {
 		struct version_info vi;
@@ -501,7 +511,7 @@ static bool object_used(struct object *o)
 	mtx_unlock(&o->e->lock);
 	return open || !LIST_EMPTY(&o->fills) || !LIST_EMPTY(&o->probes) || o->backfill ||
 	       o->verifying || o->revalidating ||
-	       (o->task && (o->task->want_count || o->task->pulls));
+	       (o->task && (o->task->want_count || LIST_FIRST(&o->task->pulls)));
 }
 
 void object_rest(struct object *o)
@@ -581,6 +591,7 @@ void object_arrived(struct object *o)
 		} else {
 			mtx_lock(&o->e->lock);
 			o->complete = true;
+			o->failed = false;
 			mtx_unlock(&o->e->lock);
 			object_set_error(o, NULL);
 			object_tell(o);
@@ -597,10 +608,9 @@ void object_changed(struct object *o, const struct validator *got, uint64_t size
 	bool had;
 
 	o->changes++;
-	mtx_lock(&e->lock);
+	mtx_lock(&o->e->lock);
 	opening_begin_locked(o);
-	old = o->version;
-	o->version = NULL;
+	old = object_swap_version_locked(o, NULL);
 	o->generation++;
 	o->validator = *got;
 	o->size = o->manifest_size != SIZE_UNKNOWN ? o->manifest_size : size;
@@ -613,15 +623,15 @@ void object_changed(struct object *o, const struct validator *got, uint64_t size
 	had = old || o->cached > 0;
 	o->cached = 0;
 	size = o->size;
-	mtx_unlock(&e->lock);
+	mtx_unlock(&o->e->lock);
 
 	/* Before the record says so: bytes of the old version must never pass for the new one's. */
 	if (had && store_version_open(e->store, &o->key, got, size, true, &fresh) < 0)
 		fresh = NULL; /* no memory: the next opening finds the validator changed */
-	mtx_lock(&e->lock);
-	o->version = fresh;
+	mtx_lock(&o->e->lock);
+	object_swap_version_locked(o, fresh);
 	opening_end_locked(o);
-	mtx_unlock(&e->lock);
+	mtx_unlock(&o->e->lock);
 	object_remember(o);
 	/* Who is told of the failure finds the new version. */
 	if (o->task)

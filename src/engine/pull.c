@@ -132,6 +132,7 @@ static void pull_on_body(void *user, uint64_t wire, struct chunk *chunk)
 		return;
 	}
 	off = to_object(p, wire);
+	atomic_store(&p->pos, off + chunk->len);
 	whole = block_floor(chunk->len);
 	if (version_size(p->version) != SIZE_UNKNOWN || whole == chunk->len) {
 		pull_write(p, off, chunk);

@@ -86,7 +86,7 @@ void demand_failed(struct want *w, enum verdict why)
 
 	if (class != VERDICT_CLASS_OURS)
 		failmem_add(&o->failures, w->range, -EIO, clock_now_us() + FAILMEM_KEEP_US);
-	if (class == VERDICT_CLASS_SOURCE || class == VERDICT_CLASS_RERESOLVE) {
+	if (verdict_refuses(why)) {
 		mtx_lock(&o->e->lock);
 		o->failed = true;
 		mtx_unlock(&o->e->lock);
@@ -134,6 +134,7 @@ static void demand_asked(struct engine *e, struct msg *m)
 		demand_fail(d, -EIO);
 		return;
 	}
+	pulls_report(t, now_us);
 	want_add(t, &d->want, now_us);
 }
 
@@ -424,12 +425,12 @@ static void handle_closed(struct engine *e, struct msg *m)
 		    !handle_superseded(h);
 	uint64_t now_us = clock_now_us();
 	struct demand *d;
-	struct want *w;
+	struct want *w, *next;
 
 	h->closed = true;
 	TAILQ_FOREACH (d, &h->demands, in_handle)
 		demand_demote(d, now_us);
-	while ((w = TAILQ_FIRST(&h->window_wants)) != NULL) {
+	TAILQ_FOREACH_SAFE (w, &h->window_wants, in_handle, next) {
 		if (!keep || !w->task) {
 			window_remove(w, now_us);
 			continue;

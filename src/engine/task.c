@@ -89,6 +89,7 @@ static int task_new(struct object *o, struct task **ret)
 	t->obj = o;
 	t->refs = 1;
 	TAILQ_INIT(&t->wants);
+	LIST_INIT(&t->pulls);
 	mtx_init(&t->lock, RANK_PULL, "task");
 	t->main = validator_strength(&o->validator) > VALIDATOR_SIZE ? (int)o->validator_url : -1;
 	entry_init(&t->entry);
@@ -274,9 +275,7 @@ void want_satisfied(struct want *w)
 
 void want_failed(struct want *w, enum verdict why)
 {
-	enum verdict_class class = verdict_class(why);
-
-	if (w->task && (class == VERDICT_CLASS_SOURCE || class == VERDICT_CLASS_RERESOLVE))
+	if (w->task && verdict_refuses(why))
 		w->task->refused_us = clock_now_us();
 	want_take(w);
 	switch (w->kind) {
@@ -306,6 +305,13 @@ void task_drop_wants(struct task *t, enum want_kind kind)
 			want_failed(w, VERDICT_CACHE);
 		}
 	}
+}
+
+bool verdict_refuses(enum verdict v)
+{
+	enum verdict_class class = verdict_class(v);
+
+	return class == VERDICT_CLASS_SOURCE || class == VERDICT_CLASS_RERESOLVE;
 }
 
 int verdict_errno(enum verdict v)

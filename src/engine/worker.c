@@ -9,8 +9,8 @@
 struct worker {
 	struct mtx lock; /* RANK_QUEUE; guards all below but e and thread */
 	struct cnd more;
-	STAILQ_HEAD(, work) queue GUARDED_BY(lock);
-	bool stopping GUARDED_BY(lock);
+	STAILQ_HEAD(, work) queue;
+	bool stopping;
 	struct engine *e;
 	pthread_t thread;
 };

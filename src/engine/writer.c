@@ -18,8 +18,8 @@ struct body {
 struct writer {
 	struct mtx lock; /* RANK_QUEUE; guards all below but thread */
 	struct cnd more;
-	STAILQ_HEAD(, body) queue GUARDED_BY(lock);
-	bool stopping GUARDED_BY(lock);
+	STAILQ_HEAD(, body) queue;
+	bool stopping;
 	pthread_t thread;
 };
 

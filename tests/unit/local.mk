@@ -73,7 +73,7 @@ tests_unit_test_store_SOURCES = tests/unit/test_store.c tests/unit/store_util.c 
 tests_unit_test_store_CPPFLAGS = $(AM_CPPFLAGS) $(CHECK_CFLAGS)
 tests_unit_test_store_LDADD = $(rgetfs_libs) $(CHECK_LIBS)
 TESTS += tests/unit/test_store
-check_PROGRAMS += tests/unit/test_identity
+check_PROGRAMS += tests/unit/test_identity tests/unit/test_engine
 tests_unit_test_identity_SOURCES = tests/unit/test_identity.c
 tests_unit_test_identity_CPPFLAGS = $(AM_CPPFLAGS) $(CHECK_CFLAGS)
 tests_unit_test_identity_LDADD = $(rgetfs_libs) $(CHECK_LIBS)
@@ -106,3 +106,8 @@ tests_unit_test_store_race_SOURCES = tests/unit/test_store_race.c tests/unit/sto
 tests_unit_test_store_race_CPPFLAGS = $(AM_CPPFLAGS) $(CHECK_CFLAGS)
 tests_unit_test_store_race_LDADD = $(rgetfs_libs) $(CHECK_LIBS)
 TESTS += tests/unit/test_store_race
+tests_unit_test_engine_SOURCES = tests/unit/test_engine.c tests/unit/engine_lab.c tests/unit/engine_lab.h \
+	tests/origin/content.c tests/origin/content.h
+tests_unit_test_engine_CPPFLAGS = $(AM_CPPFLAGS) $(CHECK_CFLAGS) -I$(top_srcdir)
+tests_unit_test_engine_LDADD = $(rgetfs_libs) $(CHECK_LIBS) -lm
+TESTS += tests/unit/test_identity tests/unit/test_engine

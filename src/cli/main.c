@@ -1,0 +1,88 @@
+/*
+ * main.c - which command?
+ *
+ * mount(8) may call us as mount.fuse does, without a command: "rgetfs MANIFEST MOUNTPOINT -o
+ * OPTIONS". A first word that is a path or a URL is taken for that.
+ */
+#include <fcntl.h>
+
+#include "cli/commands.h"
+#include "cli/version.h"
+
+static const struct command commands[] = {
+	{"mount", "[OPTIONS] MANIFEST MOUNTPOINT",
+	 "Show the files of MANIFEST (a file, - or an http(s) URL) at MOUNTPOINT, read-only.\n"
+	 "Returns when it is usable. Options also as -o name=value,name=value.",
+	 cmd_mount},
+	{"unmount", "[--force | --lazy] MOUNTPOINT", "Wait for the last checkpoint and unmount.",
+	 cmd_unmount},
+};
+
+static int version(void)
+{
+	char libraries[256];
+
+	version_format(libraries, sizeof(libraries));
+	printf("rgetfs %s\n%s\n", PACKAGE_VERSION, libraries);
+	return 0;
+}
+
+static int help(FILE *to)
+{
+	fprintf(to, "Usage: rgetfs COMMAND [OPTIONS] …\n"
+		    "A list of URLs as files: fetched as they are read, kept for good.\n\n");
+	for (size_t i = 0; i < ARRAY_SIZE(commands); i++)
+		fprintf(to, "  rgetfs %s %s\n", commands[i].name, commands[i].usage);
+	fprintf(to, "\nrgetfs COMMAND --help lists a command's options; see also rgetfs(1).\n");
+	return to == stdout ? 0 : 2;
+}
+
+static const struct command *find(const char *name)
+{
+	for (size_t i = 0; i < ARRAY_SIZE(commands); i++) {
+		if (strcmp(commands[i].name, name) == 0)
+			return &commands[i];
+	}
+	return NULL;
+}
+
+/* The standard descriptors exist, so that no file of ours becomes one of them. */
+static void open_standard(void)
+{
+	int fd;
+
+	do
+		fd = open("/dev/null", O_RDWR);
+	while (fd >= 0 && fd <= STDERR_FILENO);
+	if (fd >= 0)
+		close(fd);
+}
+
+int main(int argc, char **argv)
+{
+	const struct command *cmd;
+	int status;
+
+	open_standard();
+	if (argc < 2)
+		return help(stderr);
+	if (strcmp(argv[1], "--version") == 0 || strcmp(argv[1], "-V") == 0)
+		return version();
+	if (strcmp(argv[1], "--help") == 0 || strcmp(argv[1], "-h") == 0)
+		return help(stdout);
+	cmd = find(argv[1]);
+	if (cmd) {
+		status = cmd->run(cmd, argc - 2, argv + 2);
+	} else if (argc > 2 && (argv[1][0] == '/' || strstr(argv[1], "://"))) {
+		cmd = find("mount");
+		status = cmd->run(cmd, argc - 1, argv + 1);
+	} else {
+		fprintf(stderr, "rgetfs: %s: no such command (rgetfs --help lists them)\n",
+			argv[1]);
+		status = 2;
+	}
+	options_done();
+	if (fflush(stdout) != 0 && status == 0)
+		status = 1;
+	return status;
+}

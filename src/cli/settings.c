@@ -1,0 +1,210 @@
+/*
+ * settings.c - the options that several commands share: how to fetch, and where to keep what was
+ * fetched
+ */
+#include "cli/settings.h"
+
+#include <sys/random.h>
+
+#include "base/clock.h"
+#include "base/size.h"
+#include "daemon/mount.h"
+
+void settings_init(struct settings *s)
+{
+	uint64_t seed = 0;
+
+	if (getrandom(&seed, sizeof(seed), 0) < 0)
+		seed = clock_now_us();
+	*s = (struct settings){
+		.log_level = LOG_LEVEL_INFO,
+		.engine =
+			{
+				.sched =
+					{
+						.max_connections = 64,
+						.max_per_origin = 16,
+						.connect_timeout_us = 10 * USEC_PER_SEC,
+						.stall_timeout_us = 20 * USEC_PER_SEC,
+						.retry_time_us = 60 * USEC_PER_SEC,
+						.seed = seed,
+					},
+				.fetch =
+					{
+						.user_agent = PACKAGE_NAME "/" PACKAGE_VERSION,
+						.max_redirects = 10,
+					},
+				.store =
+					{
+						.cache_size = UINT64_MAX,
+						.min_free = MIN_FREE_DEFAULT,
+						.checkpoint_us = 500 * USEC_PER_MS,
+						.checkpoint_bytes = UINT64_C(64) << 20,
+					},
+				.fill = FILL_OPENED,
+				.fill_after = UINT64_C(16) << 20,
+				.revalidate_us = 300 * USEC_PER_SEC,
+			},
+	};
+}
+
+void settings_finish(struct settings *s)
+{
+	s->headers[s->header_count] = NULL;
+	s->engine.fetch.headers = s->headers;
+	/* One word of the user's for both: how many, and how long. */
+	s->engine.fetch.max_connections = s->engine.sched.max_connections;
+	s->engine.fetch.connect_timeout_us = s->engine.sched.connect_timeout_us;
+	s->engine.fetch.stall_timeout_us = s->engine.sched.stall_timeout_us;
+}
+
+static int set_connections(void *target, const struct cli_option *o, const char *value)
+{
+	struct settings *s = target;
+
+	if (strcmp(value, "auto") == 0) {
+		s->engine.sched.connections = 0;
+		return 0;
+	}
+	if (set_number(s, o, value) < 0 || s->engine.sched.connections == 0)
+		return -EINVAL;
+	return 0;
+}
+
+static int set_number_positive(void *target, const struct cli_option *o, const char *value)
+{
+	unsigned int *n = (unsigned int *)(void *)((char *)target + o->offset);
+
+	return set_number(target, o, value) < 0 || *n == 0 ? -EINVAL : 0;
+}
+
+static int set_duration_positive(void *target, const struct cli_option *o, const char *value)
+{
+	uint64_t *us = (uint64_t *)(void *)((char *)target + o->offset);
+
+	return set_duration(target, o, value) < 0 || *us == 0 ? -EINVAL : 0;
+}
+
+static int set_fill(void *target, const struct cli_option *o, const char *value)
+{
+	static const char *const names[] = {
+		[FILL_NONE] = "none",
+		[FILL_OPENED] = "opened",
+		[FILL_ALL] = "all",
+	};
+	struct settings *s = target;
+
+	(void)o;
+	for (size_t i = 0; i < ARRAY_SIZE(names); i++) {
+		if (strcmp(names[i], value) == 0) {
+			s->engine.fill = (enum fill_mode)i;
+			return 0;
+		}
+	}
+	return -EINVAL;
+}
+
+static int set_revalidate(void *target, const struct cli_option *o, const char *value)
+{
+	struct settings *s = target;
+
+	if (strcmp(value, "always") == 0)
+		s->engine.revalidate_us = 0;
+	else if (strcmp(value, "never") == 0)
+		s->engine.revalidate_us = UINT64_MAX;
+	else
+		return set_duration(target, o, value);
+	return 0;
+}
+
+/* "Name: value" in one line: nothing that could begin another header. */
+static int set_header(void *target, const struct cli_option *o, const char *value)
+{
+	struct settings *s = target;
+	const char *colon = strchr(value, ':');
+
+	(void)o;
+	if (s->header_count == SETTINGS_HEADERS_MAX || !colon || colon == value)
+		return -EINVAL;
+	for (const char *c = value; *c; c++) {
+		if ((unsigned char)*c < 0x20 && *c != '\t')
+			return -EINVAL;
+	}
+	s->headers[s->header_count++] = value;
+	return 0;
+}
+
+static int set_agent(void *target, const struct cli_option *o, const char *value)
+{
+	for (const char *c = value; *c; c++) {
+		if ((unsigned char)*c < 0x20)
+			return -EINVAL;
+	}
+	return set_text(target, o, value);
+}
+
+static int set_log_level(void *target, const struct cli_option *o, const char *value)
+{
+	struct settings *s = target;
+
+	(void)o;
+	return log_parse_level(value, &s->log_level);
+}
+
+#define AT(field) offsetof(struct settings, field)
+
+#define HOW_MANY "Connections and rates"
+const struct cli_option fetch_options[] = {
+	{"connections", 0, "auto|N", HOW_MANY, set_connections, AT(engine.sched.connections), 1024,
+	 "auto, or a number of 1 and more"},
+	{"max-connections", 0, "N", HOW_MANY, set_number_positive, AT(engine.sched.max_connections),
+	 4096, "a number of 1 and more"},
+	{"max-connections-per-host", 0, "N", HOW_MANY, set_number_positive,
+	 AT(engine.sched.max_per_origin), 4096, "a number of 1 and more"},
+	{"limit-rate", 0, "RATE", HOW_MANY, set_size, AT(engine.fetch.limit_rate_bps), 0,
+	 "bytes a second such as 5M"},
+	{"fill-rate", 0, "RATE", HOW_MANY, set_size, AT(engine.fetch.fill_rate_bps), 0,
+	 "bytes a second such as 5M"},
+#define HOW_LONG "How long to try, how long to believe"
+	{"connect-timeout", 0, "TIME", HOW_LONG, set_duration_positive,
+	 AT(engine.sched.connect_timeout_us), 0, "a duration such as 10s"},
+	{"stall-timeout", 0, "TIME", HOW_LONG, set_duration_positive,
+	 AT(engine.sched.stall_timeout_us), 0, "a duration such as 20s"},
+	{"retry-time", 0, "TIME", HOW_LONG, set_duration, AT(engine.sched.retry_time_us), 0, NULL},
+	{"revalidate", 0, "TIME|always|never", HOW_LONG, set_revalidate, AT(engine.revalidate_us),
+	 0, "a duration such as 5m, always or never"},
+	{"offline", 0, NULL, HOW_LONG, set_flag, AT(engine.offline), 0, NULL},
+#define HTTP "HTTP, as curl means them"
+	{"header", 0, "LINE", HTTP, set_header, 0, 0, "\"Name: value\", at most 32 of them"},
+	{"user-agent", 0, "NAME", HTTP, set_agent, AT(engine.fetch.user_agent), 0,
+	 "printable text"},
+	{"netrc", 0, NULL, HTTP, set_flag, AT(engine.fetch.netrc), 0, NULL},
+	{"netrc-file", 0, "FILE", HTTP, set_path, AT(engine.fetch.netrc_file), 0, "a file"},
+	{"cookie-jar", 0, "FILE", HTTP, set_path, AT(engine.fetch.cookie_jar), 0, "a file"},
+	{"proxy", 0, "URL", HTTP, set_text, AT(engine.fetch.proxy), 0, "a URL"},
+	{"cacert", 0, "FILE", HTTP, set_path, AT(engine.fetch.cacert), 0, "a file"},
+	{"cert", 0, "FILE", HTTP, set_path, AT(engine.fetch.cert), 0, "a file"},
+	{"key", 0, "FILE", HTTP, set_path, AT(engine.fetch.key), 0, "a file"},
+	{"insecure", 0, NULL, HTTP, set_flag, AT(engine.fetch.insecure), 0, NULL},
+};
+const size_t fetch_option_count = ARRAY_SIZE(fetch_options);
+
+#define CACHE "Cache"
+const struct cli_option cache_options[] = {
+	{"cache-dir", 0, "DIR", CACHE, set_path, AT(cache_root), 0, "a directory"},
+	{"cache-name", 0, "NAME", CACHE, set_text, AT(cache_name), 0, "a plain name"},
+	{"cache-size", 0, "SIZE", CACHE, set_size, AT(engine.store.cache_size), 0, NULL},
+	{"min-free", 0, "SIZE", CACHE, set_size, AT(engine.store.min_free), 0, NULL},
+	{"checkpoint", 0, "TIME", CACHE, set_duration_positive, AT(engine.store.checkpoint_us), 0,
+	 "a duration such as 500ms"},
+	{"fill", 0, "none|opened|all", CACHE, set_fill, 0, 0, "none, opened or all"},
+	{"fill-after", 0, "SIZE", CACHE, set_size, AT(engine.fill_after), 0, NULL},
+};
+const size_t cache_option_count = ARRAY_SIZE(cache_options);
+
+#define LOGS "Log"
+const struct cli_option log_options[] = {
+	{"log-level", 0, "LEVEL", LOGS, set_log_level, 0, 0, "error, warn, info or debug"},
+	{"log-file", 0, "FILE", LOGS, set_path, AT(log_file), 0, "a file"},
+};
+const size_t log_option_count = ARRAY_SIZE(log_options);

@@ -369,35 +369,46 @@ static int apply_step(struct extdb *db, const struct batch_step *step)
 	return -EINVAL;
 }
 
-int extdb_apply(struct extdb *db, const struct batch *b, bool truncate)
+static int apply_once(struct extdb *db, const struct batch *b)
 {
 	const struct batch_step *step;
 	int r;
 
-	if (b->error)
-		return b->error;
-	if (b->count > 0) {
-		r = extdb_run(db, STMT_BEGIN);
+	r = extdb_run(db, STMT_BEGIN);
+	if (r)
+		return r;
+	STAILQ_FOREACH (step, &b->steps, link) {
+		r = apply_step(db, step);
 		if (r)
-			return r;
-		STAILQ_FOREACH (step, &b->steps, link) {
-			r = apply_step(db, step);
-			if (r)
-				break;
-		}
-		if (!r)
-			r = extdb_run(db, STMT_COMMIT);
-		if (r) {
-			/* After some errors SQLite has rolled back by itself. */
-			if (!sqlite3_get_autocommit(db->sql))
-				extdb_run(db, STMT_ROLLBACK);
-			return r;
-		}
+			break;
 	}
-	if (!truncate)
-		return 0;
+	if (!r)
+		r = extdb_run(db, STMT_COMMIT);
+	/* After some errors SQLite has rolled back by itself. */
+	if (r && !sqlite3_get_autocommit(db->sql))
+		extdb_run(db, STMT_ROLLBACK);
+	return r;
+}
+
+static int truncate_log(struct extdb *db)
+{
 	return extdb_errno(
 		sqlite3_wal_checkpoint_v2(db->sql, NULL, SQLITE_CHECKPOINT_TRUNCATE, NULL, NULL));
+}
+
+int extdb_apply(struct extdb *db, const struct batch *b, bool truncate)
+{
+	int r = b->error;
+
+	if (!r && b->count > 0) {
+		r = apply_once(db, b);
+		/* On a full disk the log itself may hold the room that is missing. */
+		if (r == -ENOSPC && truncate_log(db) == 0)
+			r = apply_once(db, b);
+	}
+	if (!r && truncate)
+		r = truncate_log(db);
+	return r;
 }
 
 /* ---- asking ---- */

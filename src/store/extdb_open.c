@@ -175,9 +175,9 @@ static int extdb_configure(sqlite3 *sql, bool exclusive)
 	if (!r)
 		r = extdb_exec(sql, "PRAGMA foreign_keys=ON");
 	if (!r)
-		r = extdb_exec(sql, "PRAGMA wal_autocheckpoint=1000");
+		r = extdb_exec(sql, "PRAGMA wal_autocheckpoint=256"); /* pages: 1 MiB */
 	if (!r)
-		r = extdb_exec(sql, "PRAGMA journal_size_limit=4194304");
+		r = extdb_exec(sql, "PRAGMA journal_size_limit=1048576");
 	if (!r)
 		r = extdb_exec(sql, "PRAGMA cell_size_check=ON");
 	if (!r)

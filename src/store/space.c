@@ -14,6 +14,8 @@
 
 #define SPACE_RETRY_US (1 * USEC_PER_SEC)
 #define SPACE_ROOM_MAX (UINT64_C(256) << 20)
+/* Kept free in any case: with no room for its log the database can neither record nor forget. */
+#define SPACE_DATABASE (UINT64_C(4) << 20)
 #define SPACE_NO_LIMIT UINT64_MAX
 
 uint64_t space_len(const struct store *s, uint64_t bytes)
@@ -38,6 +40,11 @@ static uint64_t space_room(const struct store *s)
 	return limit == SPACE_NO_LIMIT ? 0 : min_u64(limit / 16, SPACE_ROOM_MAX);
 }
 
+static uint64_t space_min_free(const struct store *s)
+{
+	return max_u64(s->cfg.min_free, SPACE_DATABASE);
+}
+
 static uint64_t sub_floor(uint64_t a, uint64_t b)
 {
 	return a > b ? a - b : 0;
@@ -56,7 +63,7 @@ int space_reserve(struct store *s, uint64_t bytes)
 	} else {
 		over = sub_floor(add_sat_u64(s->used, len), limit);
 		over = max_u64(over,
-			       sub_floor(add_sat_u64(s->cfg.min_free, s->inflight + len), disk));
+			       sub_floor(add_sat_u64(space_min_free(s), s->inflight + len), disk));
 		if (over) {
 			r = -ENOSPC;
 			wanted = over;
@@ -122,7 +129,7 @@ void space_adjust(struct store *s, uint64_t was, uint64_t is)
 bool store_has_room(struct store *s, uint64_t need)
 {
 	uint64_t limit = space_limit(s), disk = cache_disk_free(&s->cache);
-	uint64_t now = clock_now_us();
+	uint64_t now = clock_now_us(), keep = space_min_free(s);
 	bool room;
 
 	need = space_len(s, need);
@@ -130,8 +137,7 @@ bool store_has_room(struct store *s, uint64_t need)
 	/* When it is time to try the disk again, backfill may be the one that tries. */
 	room = (!s->degraded || now >= s->retry_us) &&
 	       add_sat_u64(s->used, need) <= limit - space_room(s) &&
-	       add_sat_u64(add_sat_u64(s->cfg.min_free, s->cfg.min_free / 16),
-			   s->inflight + need) <= disk;
+	       add_sat_u64(add_sat_u64(keep, keep / 16), s->inflight + need) <= disk;
 	mtx_unlock(&s->lock);
 	return room;
 }

@@ -190,6 +190,26 @@ static int clean_run(struct dbjob *job, struct extdb *db)
 	return r ? r : extdb_apply(db, &none, true);
 }
 
+/* After a last checkpoint that failed: versions that only the store itself still holds. */
+static void abandon(struct store *s)
+{
+	struct version *v, *next;
+
+	TAILQ_FOREACH_SAFE (v, &s->versions, link, next) {
+		unsigned int own = (unsigned int)__builtin_popcount(v->holds);
+
+		if (atomic_load(&v->refs) != own)
+			continue;
+		TAILQ_REMOVE(&s->versions, v, link);
+		s->version_count--;
+		version_free(v);
+	}
+	while ((v = TAILQ_FIRST(&s->graves)) != NULL) {
+		TAILQ_REMOVE(&s->graves, v, link);
+		version_free(v);
+	}
+}
+
 int store_close(struct store *s)
 {
 	struct dbjob clean = {.run = clean_run};
@@ -208,6 +228,7 @@ int store_close(struct store *s)
 			log_debug("the database was not marked as closed: %s", strerror(-error));
 	}
 	dbthread_stop(&s->db);
+	abandon(s);
 	if (!TAILQ_EMPTY(&s->versions))
 		log_warn("the cache is closed with %zu versions in use", s->version_count);
 	store_free(s);

@@ -9,12 +9,14 @@
 #include <sys/stat.h>
 
 #include "base/clock.h"
+#include "base/log.h"
+
+/* One for the whole run, so that what a failed test leaves is removed too. */
+static char base[DIR_MAX / 2];
 
 void temp_dir(char dir[DIR_MAX])
 {
-	const char *tmp = getenv("TMPDIR");
-
-	snprintf(dir, DIR_MAX, "%s/rgetfs-store-XXXXXX", tmp && *tmp ? tmp : "/tmp");
+	snprintf(dir, DIR_MAX, "%s/store-XXXXXX", base);
 	if (!mkdtemp(dir))
 		abort();
 }
@@ -30,6 +32,25 @@ static int remove_one(const char *path, const struct stat *st, int type, struct 
 void temp_dir_remove(const char *dir)
 {
 	nftw(dir, remove_one, 16, FTW_DEPTH | FTW_PHYS);
+}
+
+int test_main(Suite *suite)
+{
+	const char *tmp = getenv("TMPDIR");
+	SRunner *sr = srunner_create(suite);
+	int failed;
+
+	/* What is damaged on purpose is complained about at length. */
+	if (!getenv("TEST_LOG"))
+		log_open(LOG_TO_FILE, "/dev/null");
+	snprintf(base, sizeof(base), "%s/rgetfs-XXXXXX", tmp && *tmp ? tmp : "/tmp");
+	if (!mkdtemp(base))
+		abort();
+	srunner_run_all(sr, CK_NORMAL);
+	failed = srunner_ntests_failed(sr);
+	srunner_free(sr);
+	temp_dir_remove(base);
+	return failed ? 1 : 0;
 }
 
 static DIR *open_files(const char *dir, char path[DIR_MAX * 2])
@@ -91,27 +112,33 @@ static uint64_t word_at(uint64_t off, uint32_t object, uint32_t version)
 	return mix(off / 8 + mix(seed + 1)) | UINT64_C(0x0101010101010101);
 }
 
+/* How many bytes from off on lie in one word of the formula. */
+static size_t word_part(uint64_t off, size_t len)
+{
+	return (size_t)min_u64(8 - off % 8, len);
+}
+
 void fill_formula(void *buf, size_t len, uint64_t off, uint32_t object, uint32_t version)
 {
 	unsigned char *p = buf;
-	uint64_t word = 0;
 
-	for (size_t i = 0; i < len; i++) {
-		if (i == 0 || (off + i) % 8 == 0)
-			word = word_at(off + i, object, version);
-		p[i] = (unsigned char)(word >> ((off + i) % 8 * 8));
+	for (size_t i = 0, n; i < len; i += n) {
+		uint64_t word = word_at(off + i, object, version) >> (off + i) % 8 * 8;
+
+		n = word_part(off + i, len - i);
+		memcpy(p + i, &word, n);
 	}
 }
 
 bool is_formula(const void *buf, size_t len, uint64_t off, uint32_t object, uint32_t version)
 {
 	const unsigned char *p = buf;
-	uint64_t word = 0;
 
-	for (size_t i = 0; i < len; i++) {
-		if (i == 0 || (off + i) % 8 == 0)
-			word = word_at(off + i, object, version);
-		if (p[i] != (unsigned char)(word >> ((off + i) % 8 * 8)))
+	for (size_t i = 0, n; i < len; i += n) {
+		uint64_t word = word_at(off + i, object, version) >> (off + i) % 8 * 8;
+
+		n = word_part(off + i, len - i);
+		if (memcmp(p + i, &word, n) != 0)
 			return false;
 	}
 	return true;

@@ -4,6 +4,7 @@
 #ifndef TESTS_UNIT_STORE_UTIL_H
 #define TESTS_UNIT_STORE_UTIL_H
 
+#include <check.h>
 #include <stdatomic.h>
 
 #include "base/lock.h"
@@ -11,7 +12,11 @@
 
 #define DIR_MAX 256
 
-/* A new empty directory under $TMPDIR; aborts if there is none to be had. */
+/* Run the suite; what main() returns. Directories of the tests are under one that is removed at the
+ * end. */
+int test_main(Suite *suite);
+
+/* A new empty directory; aborts if there is none to be had. Within test_main(). */
 void temp_dir(char dir[DIR_MAX]);
 /* It and all below. */
 void temp_dir_remove(const char *dir);

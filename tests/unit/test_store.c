@@ -6,7 +6,6 @@
 #include <sys/stat.h>
 
 #include "base/clock.h"
-#include "base/log.h"
 #include "store_util.h"
 
 #define MIB  (UINT64_C(1) << 20)
@@ -15,6 +14,14 @@
 static char dir[DIR_MAX];
 static struct store_config cfg;
 static struct store *s;
+
+static void close_store(void)
+{
+	struct store *closing = s;
+
+	s = NULL; /* not again by teardown() when this fails */
+	ck_assert_int_eq(store_close(closing), 0);
+}
 
 static void setup(void)
 {
@@ -33,7 +40,7 @@ static void teardown(void)
 
 static void reopen(void)
 {
-	ck_assert_int_eq(store_close(s), 0);
+	close_store();
 	s = test_open(&cfg);
 }
 
@@ -314,8 +321,7 @@ START_TEST(directory_must_be_private)
 
 	ck_assert_int_eq(stat(dir, &st), 0);
 	ck_assert_uint_eq(st.st_mode & 0777, 0700);
-	ck_assert_int_eq(store_close(s), 0);
-	s = NULL;
+	close_store();
 	ck_assert_int_eq(chmod(dir, 0770), 0);
 	ck_assert_int_eq(store_open(&cfg, &other, owner), -EPERM);
 	ck_assert_int_eq(chmod(dir, 0700), 0);
@@ -373,7 +379,6 @@ static Suite *suite(void)
 	Suite *st = suite_create("store");
 	TCase *tc = tcase_create("store");
 
-	log_set_level(LOG_LEVEL_ERROR);
 	tcase_set_timeout(tc, 60);
 	tcase_add_checked_fixture(tc, setup, teardown);
 	tcase_add_test(tc, write_then_read);
@@ -397,11 +402,5 @@ static Suite *suite(void)
 
 int main(void)
 {
-	SRunner *sr = srunner_create(suite());
-	int failed;
-
-	srunner_run_all(sr, CK_NORMAL);
-	failed = srunner_ntests_failed(sr);
-	srunner_free(sr);
-	return failed ? 1 : 0;
+	return test_main(suite());
 }

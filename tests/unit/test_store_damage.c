@@ -11,7 +11,6 @@
 #include <sys/stat.h>
 #include <sys/wait.h>
 
-#include "base/log.h"
 #include "store_util.h"
 
 #define MIB	(UINT64_C(1) << 20)
@@ -58,6 +57,14 @@ static void remember(uint32_t object)
 	ck_assert_int_eq(store_remember(s, &key, &rec), 0);
 }
 
+static void close_store(void)
+{
+	struct store *closing = s;
+
+	s = NULL; /* not again by teardown() when this fails */
+	ck_assert_int_eq(store_close(closing), 0);
+}
+
 static void setup(void)
 {
 	temp_dir(dir);
@@ -70,8 +77,7 @@ static void setup(void)
 	for (uint32_t i = 100; i < 400; i++)
 		remember(i);
 	fill(1, 4 * MIB);
-	ck_assert_int_eq(store_close(s), 0);
-	s = NULL;
+	close_store();
 }
 
 static void teardown(void)
@@ -496,7 +502,7 @@ START_TEST(damaged_while_open)
 	ck_assert_int_eq(store_checkpoint(s), 0);
 	ck_assert_int_eq(test_read_now(v, 0, MIB, 1, 1), 0);
 	version_put(v);
-	ck_assert_int_eq(store_close(s), 0);
+	close_store();
 	s = test_open(&cfg);
 	ck_assert(moved_aside());
 	ck_assert_uint_eq(usable(1), 7 * MIB);
@@ -509,7 +515,6 @@ static Suite *suite(void)
 	Suite *st = suite_create("store_damage");
 	TCase *tc = tcase_create("damage");
 
-	log_open(LOG_TO_FILE, "/dev/null");
 	tcase_set_timeout(tc, 120);
 	tcase_add_checked_fixture(tc, setup, teardown);
 	tcase_add_test(tc, database_gone);
@@ -539,11 +544,5 @@ static Suite *suite(void)
 
 int main(void)
 {
-	SRunner *sr = srunner_create(suite());
-	int failed;
-
-	srunner_run_all(sr, CK_NORMAL);
-	failed = srunner_ntests_failed(sr);
-	srunner_free(sr);
-	return failed ? 1 : 0;
+	return test_main(suite());
 }

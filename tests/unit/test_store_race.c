@@ -8,7 +8,6 @@
 #include <inttypes.h>
 
 #include "base/clock.h"
-#include "base/log.h"
 #include "store_util.h"
 
 #define MIB	(UINT64_C(1) << 20)
@@ -231,7 +230,6 @@ static Suite *suite(void)
 	Suite *st = suite_create("store_race");
 	TCase *tc = tcase_create("race");
 
-	log_open(LOG_TO_FILE, "/dev/null");
 	tcase_set_timeout(tc, 180);
 	tcase_add_checked_fixture(tc, setup, teardown);
 	tcase_add_loop_test(tc, all_at_once, 0, 2);
@@ -241,11 +239,5 @@ static Suite *suite(void)
 
 int main(void)
 {
-	SRunner *sr = srunner_create(suite());
-	int failed;
-
-	srunner_run_all(sr, CK_NORMAL);
-	failed = srunner_ntests_failed(sr);
-	srunner_free(sr);
-	return failed ? 1 : 0;
+	return test_main(suite());
 }

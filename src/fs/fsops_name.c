@@ -158,12 +158,16 @@ static void ask_done(void *ctx, int error)
 	struct ask *a = ctx;
 	struct fs *fs = a->fs;
 	struct fuse_entry_param e;
+	struct object_info info;
 	struct tree_name n;
 	int r;
 
 	if (error) {
 		fuse_reply_err(a->req, error == -ENOENT ? ENOENT : EIO);
 	} else {
+		object_info(a->object, &info);
+		if (info.length_unknown)
+			notifier_pin(fs->notifier, a->object);
 		r = look(fs, a->parent, a->name, &e, &n);
 		if (r == -EINPROGRESS) {
 			tree_name_done(&n);

@@ -15,15 +15,17 @@
 #define TOTALS_EVERY_US (5 * USEC_PER_SEC)
 #define QUEUE_MAX	65536 /* beyond, an ESTALE at the next open does the same more slowly */
 
+/* To be told: a name that leads elsewhere, or a node whose attributes are others. */
 struct note {
 	STAILQ_ENTRY(note) link;
+	uint64_t attributes_of; /* nodeid; 0: stale */
 	struct tree_stale stale;
 };
 
 /*
- * An object whose version changed while we are mounted. The engine counts versions in the object,
- * which it drops when nobody uses it; held here, its count never starts over and two versions never
- * get the same number.
+ * What the engine knows of an object only as long as it is in memory, and we must not lose: that
+ * its server gives no length; how often its version changed (held here, the count never starts over
+ * and two versions never get the same number).
  */
 struct pin {
 	RB_ENTRY(pin) link;
@@ -93,6 +95,15 @@ static void count_totals(struct fs *fs)
 	atomic_store(&fs->total_unknown, t.unknown);
 }
 
+static void tell(struct fs *fs, const struct note *note)
+{
+	if (note->attributes_of) /* a negative offset: no pages */
+		fuse_lowlevel_notify_inval_inode(fs->session, note->attributes_of, -1, 0);
+	else
+		fuse_lowlevel_notify_inval_entry(fs->session, note->stale.parent, note->stale.name,
+						 note->stale.len);
+}
+
 static void *notifier_run(void *arg)
 {
 	struct notifier *n = arg;
@@ -105,8 +116,7 @@ static void *notifier_run(void *arg)
 			STAILQ_REMOVE_HEAD(&n->queue, link);
 			n->length--;
 			mtx_unlock(&n->lock);
-			fuse_lowlevel_notify_inval_entry(n->fs->session, note->stale.parent,
-							 note->stale.name, note->stale.len);
+			tell(n->fs, note);
 			free(note);
 			mtx_lock(&n->lock);
 		} else if (n->want_totals) {
@@ -179,7 +189,7 @@ void notifier_free(struct notifier *n)
 	free(n);
 }
 
-static void pin_object(struct notifier *n, struct object *o)
+void notifier_pin(struct notifier *n, struct object *o)
 {
 	struct pin *pin = calloc(1, sizeof(*pin));
 	bool taken;
@@ -196,14 +206,16 @@ static void pin_object(struct notifier *n, struct object *o)
 	}
 }
 
-static void post(struct notifier *n, const struct tree_stale *stale)
+static void post(struct notifier *n, uint64_t attributes_of, const struct tree_stale *stale)
 {
-	struct note *note = malloc(sizeof(*note));
+	struct note *note = calloc(1, sizeof(*note));
 	bool taken = false;
 
 	if (!note)
 		return;
-	note->stale = *stale;
+	note->attributes_of = attributes_of;
+	if (!attributes_of)
+		note->stale = *stale;
 	mtx_lock(&n->lock);
 	if (!n->stopping && n->length < QUEUE_MAX) {
 		STAILQ_INSERT_TAIL(&n->queue, note, link);
@@ -223,10 +235,11 @@ void notifier_changed(struct notifier *n, struct object *o)
 	struct tree_stale stale;
 	struct manifest *m;
 	uint32_t index;
+	int r;
 
 	object_info(o, &info);
-	if (info.generation > 1)
-		pin_object(n, o);
+	if (info.generation > 1 || info.length_unknown)
+		notifier_pin(n, o);
 	m = object_manifest(o, &index);
 	facts = (struct node_facts){
 		.generation = info.generation,
@@ -234,8 +247,11 @@ void notifier_changed(struct notifier *n, struct object *o)
 		.mode = info.length_unknown ? NODE_DIRECT : NODE_CACHED,
 	};
 	/* The node is superseded at once; the kernel hears of it when it can. */
-	if (tree_changed(n->fs->tree, m, index, &facts, &stale) == 0)
-		post(n, &stale);
+	r = tree_changed(n->fs->tree, m, index, &facts, &stale);
+	if (r == 0)
+		post(n, 0, &stale);
+	else if (r > 0 && info.state == OBJECT_COMPLETE)
+		post(n, stale.node, NULL);
 }
 
 void notifier_want_totals(struct notifier *n)

@@ -282,13 +282,15 @@ int tree_changed(struct tree *t, struct manifest *m, uint32_t index, const struc
 	/* Replaced in between: tree_replace() has told the kernel about every node that changed. */
 	n = t->manifest == now && !child.directory ? nodes_current(&t->nodes, false, child.index)
 						   : NULL;
-	if (n && !facts_equal(&n->facts, f)) {
-		nodes_supersede(&t->nodes, n);
+	if (n) {
 		ret->parent = n->parent;
+		ret->node = n->id;
 		ret->len = strnlen(name, sizeof(ret->name) - 1);
 		memcpy(ret->name, name, ret->len);
 		ret->name[ret->len] = '\0';
-		r = 0;
+		r = facts_equal(&n->facts, f);
+		if (!r)
+			nodes_supersede(&t->nodes, n);
 	}
 	mtx_unlock(&t->lock);
 out:

@@ -85,13 +85,15 @@ void node_view_done(struct node_view *v);
 /* A name the kernel knows and should forget: notify_inval_entry(parent, name). */
 struct tree_stale {
 	uint64_t parent;
+	uint64_t node;	/* what the name led to; 0: nothing */
 	char name[256]; /* terminated */
 	size_t len;
 };
 
 /*
  * Entry index of m (an older manifest is looked up by path) has these facts now. 0: its node had
- * others and is superseded, *ret says what to tell the kernel. -ENOENT: nothing to do.
+ * others and is superseded, *ret says what to tell the kernel. 1: it has these already; *ret names
+ * it. -ENOENT: there is no node.
  */
 int tree_changed(struct tree *t, struct manifest *m, uint32_t index, const struct node_facts *f,
 		 struct tree_stale *ret);

@@ -4,8 +4,6 @@
  * Callers: hop.c begins, run.c ends; the callbacks run inside curl_multi_perform() on the
  * instance's thread.
  */
-#include <netinet/in.h>
-#include <netinet/tcp.h>
 #include <strings.h>
 #include <sys/socket.h>
 
@@ -16,6 +14,39 @@
 #define KEEPALIVE_IDLE_S 30
 
 /* ---- sockets ---- */
+
+static void easy_forget_socket(struct instance *inst, int fd)
+{
+	if (sockets_remove(&inst->sockets, fd))
+		atomic_fetch_sub_explicit(&inst->shared->connections_now, 1, memory_order_relaxed);
+}
+
+/*
+ * libcurl 7.88 closes a socket that never got connected without calling easy_close_socket(): so all
+ * of this hop's are forgotten here but keep (-1: none).
+ */
+static void easy_forget_opened(struct run *r, int keep)
+{
+	for (unsigned int i = 0; i < r->opened_count; i++) {
+		if (r->opened[i] != keep)
+			easy_forget_socket(r->inst, r->opened[i]);
+	}
+	r->opened_count = 0;
+}
+
+static void easy_note_socket(struct run *r, int fd)
+{
+	struct instance *inst = r->inst;
+	unsigned int before = inst->sockets.count;
+
+	if (sockets_add(&inst->sockets, fd) < 0)
+		return; /* not counted, not clamped: nothing worse */
+	if (inst->sockets.count > before)
+		atomic_fetch_add_explicit(&inst->shared->connections_now, 1, memory_order_relaxed);
+	if (r->opened_count == ARRAY_SIZE(r->opened))
+		easy_forget_opened(r, -1);
+	r->opened[r->opened_count++] = fd;
+}
 
 /* Each address of a name that is about to be tried. */
 static curl_socket_t easy_open_socket(void *user, curlsocktype purpose,
@@ -33,16 +64,14 @@ static curl_socket_t easy_open_socket(void *user, curlsocktype purpose,
 	if (fd < 0)
 		return CURL_SOCKET_BAD;
 	r->sockets_tried++;
-	atomic_fetch_add_explicit(&r->inst->shared->connections_now, 1, memory_order_relaxed);
+	easy_note_socket(r, fd);
 	return fd;
 }
 
-/* The connection outlives the run that opened it, so user is what outlives them all. */
+/* The connection outlives the run that opened it, so user is the instance. */
 static int easy_close_socket(void *user, curl_socket_t fd)
 {
-	struct fetch_shared *sh = user;
-
-	atomic_fetch_sub_explicit(&sh->connections_now, 1, memory_order_relaxed);
+	easy_forget_socket(user, fd);
 	return close(fd);
 }
 
@@ -51,9 +80,7 @@ static int easy_before_request(void *user, char *ip, char *local_ip, int port, i
 {
 	struct run *r = user;
 
-	(void)local_ip;
 	(void)port;
-	(void)local_port;
 	if (!r->proxied) {
 		r->scope = policy_scope_of_ip(ip);
 		if (!policy_allows(r, r->scope)) {
@@ -62,37 +89,13 @@ static int easy_before_request(void *user, char *ip, char *local_ip, int port, i
 			return CURL_PREREQFUNC_ABORT;
 		}
 	}
+	r->fd = sockets_find(&r->inst->sockets, local_ip, local_port);
+	if (r->opened_count > 0)
+		easy_forget_opened(r, r->fd);
+	if (r->pauses & PAUSE_HOLD)
+		socket_clamp(r->fd, HOLD_WINDOW);
 	r->asked_us = clock_now_us();
 	return CURL_PREREQFUNC_OK;
-}
-
-static int easy_fd(const struct run *r)
-{
-	curl_socket_t fd = CURL_SOCKET_BAD;
-
-	if (!r->easy || curl_easy_getinfo(r->easy, CURLINFO_ACTIVESOCKET, &fd))
-		return -1;
-	return fd;
-}
-
-void easy_clamp(struct run *r, uint32_t bytes)
-{
-	int fd = easy_fd(r), value = (int)min_u64(bytes, INT32_MAX / 2);
-
-	if (fd >= 0) /* best effort: without it a held transfer only goes on filling the kernel's
-			buffer */
-		(void)setsockopt(fd, IPPROTO_TCP, TCP_WINDOW_CLAMP, &value, sizeof(value));
-}
-
-uint64_t easy_rtt_us(const struct run *r)
-{
-	struct tcp_info info = {0};
-	socklen_t len = sizeof(info);
-	int fd = easy_fd(r);
-
-	if (fd < 0 || getsockopt(fd, IPPROTO_TCP, TCP_INFO, &info, &len) < 0)
-		return 0;
-	return info.tcpi_rtt;
 }
 
 /* ---- headers ---- */
@@ -195,7 +198,7 @@ static void easy_set_transport(struct run *r, bool *failed)
 	SET(r, failed, CURLOPT_OPENSOCKETFUNCTION, easy_open_socket);
 	SET(r, failed, CURLOPT_OPENSOCKETDATA, r);
 	SET(r, failed, CURLOPT_CLOSESOCKETFUNCTION, easy_close_socket);
-	SET(r, failed, CURLOPT_CLOSESOCKETDATA, r->inst->shared);
+	SET(r, failed, CURLOPT_CLOSESOCKETDATA, r->inst);
 	SET(r, failed, CURLOPT_PREREQFUNCTION, easy_before_request);
 	SET(r, failed, CURLOPT_PREREQDATA, r);
 	if (cfg->cacert)
@@ -212,6 +215,8 @@ static void easy_set_credentials(struct run *r, bool *failed)
 	const struct fetch_config *cfg = &r->inst->shared->cfg;
 
 	SET(r, failed, CURLOPT_SHARE, r->inst->shared->home.curl);
+	if (cfg->cookie_jar) /* only switches cookies on: the shared ones are read already */
+		SET(r, failed, CURLOPT_COOKIEFILE, "");
 	if (r->user)
 		SET(r, failed, CURLOPT_USERNAME, r->user);
 	if (r->password)
@@ -260,6 +265,7 @@ int easy_begin(struct run *r, const char *proxy)
 {
 	bool failed = false;
 
+	r->fd = -1;
 	r->easy = curl_easy_init();
 	if (!r->easy || easy_headers(r) < 0)
 		goto fail;
@@ -293,6 +299,8 @@ void easy_end(struct run *r)
 	curl_multi_remove_handle(r->inst->multi, r->easy);
 	curl_easy_cleanup(r->easy);
 	r->easy = NULL;
+	easy_forget_opened(r, -1);
+	r->fd = -1;
 	curl_slist_free_all(r->header_list);
 	r->header_list = NULL;
 }

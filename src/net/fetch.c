@@ -358,6 +358,7 @@ void fetch_free(struct fetch *f)
 	pthread_join(f->thread, NULL);
 	pool_remove_client(&f->inst.shared->pool, &f->inst.pool_client);
 	curl_multi_cleanup(f->inst.multi);
+	sockets_done(&f->inst.sockets);
 	fetch_free_ended(f, UINT64_MAX);
 	mtx_done(&f->lock);
 	free(f);

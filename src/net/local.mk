@@ -11,4 +11,5 @@ librgetfs_a_SOURCES += \
 	src/net/policy.c \
 	src/net/proxy.c \
 	src/net/run.c src/net/run.h \
-	src/net/shared.c src/net/shared.h
+	src/net/shared.c src/net/shared.h \
+	src/net/sockets.c src/net/sockets.h

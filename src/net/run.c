@@ -22,6 +22,7 @@ int run_new(const struct transfer_request *rq, struct run **ret)
 	r->want = rq->want;
 	if (rq->want.have)
 		r->want.have = &r->rq.validator;
+	r->fd = -1;
 	r->good = r->outcome = VERDICT_COUNT;
 	r->pos = r->at = r->from = rq->range.off;
 	r->resp = malloc(sizeof(*r->resp));
@@ -152,7 +153,8 @@ uint64_t run_worth_draining(const struct run *r)
 {
 	/* Twice what is in flight anyway: a new connection would cost a round trip and slow start.
 	 */
-	uint64_t in_flight = r->rate_bps * min_u64(easy_rtt_us(r), USEC_PER_SEC) / USEC_PER_SEC;
+	uint64_t in_flight =
+		r->rate_bps * min_u64(socket_rtt_us(r->fd), USEC_PER_SEC) / USEC_PER_SEC;
 
 	return max_u64(DRAIN_LAST, 2 * in_flight);
 }
@@ -237,9 +239,6 @@ void run_unpause(struct run *r, enum run_pause why, uint64_t now_us)
 		run_hop_done(r, code);
 }
 
-/* So little that the sender stops at once; the kernel rounds it up to its own minimum. */
-#define HOLD_WINDOW 1024
-
 void run_hold(struct run *r, bool hold)
 {
 	uint64_t now_us = clock_now_us();
@@ -247,12 +246,12 @@ void run_hold(struct run *r, bool hold)
 	if (r->phase == RUN_OVER || hold == ((r->pauses & PAUSE_HOLD) != 0))
 		return;
 	if (!hold) {
-		easy_clamp(r, UINT32_MAX);
+		socket_clamp(r->fd, UINT32_MAX);
 		run_unpause(r, PAUSE_HOLD, now_us);
 		return;
 	}
 	run_pause(r, PAUSE_HOLD, now_us);
-	easy_clamp(r, HOLD_WINDOW);
+	socket_clamp(r->fd, HOLD_WINDOW);
 	/* Before the answer libcurl would forget it; then the first piece of the body is refused.
 	 */
 	if (r->phase == RUN_BODY && !r->paused_in_curl) {

@@ -17,6 +17,7 @@
 #include "core/url.h"
 #include "net/fetch.h"
 #include "net/shared.h"
+#include "net/sockets.h"
 
 #define HEADER_BYTES_MAX ((size_t)64 * 1024)
 #define HEADER_LINES_MAX 256
@@ -25,7 +26,10 @@
 #define DRAIN_LAST     (UINT64_C(256) * 1024) /* … where only the end of a lease was cut off */
 #define DRAIN_US       UINT64_C(500000)
 #define STALL_RATE_BPS 1024
-#define PROGRESS_US    UINT64_C(10000)
+/* So little that the sender of a held transfer stops at once; the kernel rounds it up to its
+ * minimum. */
+#define HOLD_WINDOW 1024
+#define PROGRESS_US UINT64_C(10000)
 
 /*
  * The path of a run, drawn by who moves it:
@@ -70,6 +74,9 @@ struct run {
 	enum addr_scope scope_before; /* … the hop before */
 	bool proxied;
 	unsigned int sockets_tried;
+	int opened[8]; /* of this hop, until it is known which is used */
+	unsigned int opened_count;
+	int fd; /* of this hop's connection, -1 none */
 	bool address_refused;
 
 	/* ---- libcurl (easy.c) ---- */
@@ -121,6 +128,7 @@ struct instance {
 	struct fetch_shared *shared;
 	CURLM *multi;
 	struct pool_client pool_client;
+	struct sockets sockets;
 	atomic_bool pool_woken; /* a chunk came back: try those that wait for one */
 };
 
@@ -169,9 +177,6 @@ bool hop_is_home(const struct run *r);
 /* 0: in the multi. proxy: "" for none. */
 int easy_begin(struct run *r, const char *proxy);
 void easy_end(struct run *r);
-/* The most the kernel may still take in; UINT32_MAX: as it likes. */
-void easy_clamp(struct run *r, uint32_t bytes);
-uint64_t easy_rtt_us(const struct run *r);
 
 /* ---- policy.c ---- */
 bool policy_allows(const struct run *r, enum addr_scope scope);

@@ -1,0 +1,94 @@
+/*
+ * sockets.c - the connections of one instance, by descriptor
+ * Callers: easy.c, from libcurl's callbacks.
+ */
+#include "net/sockets.h"
+
+#include <arpa/inet.h>
+#include <netinet/in.h>
+#include <netinet/tcp.h>
+#include <sys/socket.h>
+
+void sockets_done(struct sockets *s)
+{
+	free(s->fd);
+	*s = (struct sockets){0};
+}
+
+int sockets_add(struct sockets *s, int fd)
+{
+	for (unsigned int i = 0; i < s->count; i++) {
+		if (s->fd[i] == fd)
+			return 0;
+	}
+	if (s->count == s->size) {
+		unsigned int size = s->size ? 2 * s->size : 16;
+		int *grown = reallocarray(s->fd, size, sizeof(*grown));
+
+		if (!grown)
+			return -ENOMEM;
+		s->fd = grown;
+		s->size = size;
+	}
+	s->fd[s->count++] = fd;
+	return 0;
+}
+
+bool sockets_remove(struct sockets *s, int fd)
+{
+	for (unsigned int i = 0; i < s->count; i++) {
+		if (s->fd[i] == fd) {
+			s->fd[i] = s->fd[--s->count];
+			return true;
+		}
+	}
+	return false;
+}
+
+static bool is_bound_to(int fd, const char *ip, int port)
+{
+	struct sockaddr_storage a = {0};
+	const struct sockaddr_in *in = (const struct sockaddr_in *)&a;
+	const struct sockaddr_in6 *in6 = (const struct sockaddr_in6 *)&a;
+	char text[INET6_ADDRSTRLEN];
+	socklen_t len = sizeof(a);
+
+	if (getsockname(fd, (struct sockaddr *)&a, &len) < 0)
+		return false;
+	if (a.ss_family == AF_INET)
+		return ntohs(in->sin_port) == port &&
+		       inet_ntop(AF_INET, &in->sin_addr, text, sizeof(text)) &&
+		       strcmp(text, ip) == 0;
+	if (a.ss_family == AF_INET6)
+		return ntohs(in6->sin6_port) == port &&
+		       inet_ntop(AF_INET6, &in6->sin6_addr, text, sizeof(text)) &&
+		       strcmp(text, ip) == 0;
+	return false;
+}
+
+int sockets_find(const struct sockets *s, const char *local_ip, int local_port)
+{
+	for (unsigned int i = 0; i < s->count; i++) {
+		if (is_bound_to(s->fd[i], local_ip, local_port))
+			return s->fd[i];
+	}
+	return -1;
+}
+
+void socket_clamp(int fd, uint32_t bytes)
+{
+	int value = (int)min_u64(bytes, INT32_MAX / 2);
+
+	if (fd >= 0)
+		(void)setsockopt(fd, IPPROTO_TCP, TCP_WINDOW_CLAMP, &value, sizeof(value));
+}
+
+uint64_t socket_rtt_us(int fd)
+{
+	struct tcp_info info = {0};
+	socklen_t len = sizeof(info);
+
+	if (fd < 0 || getsockopt(fd, IPPROTO_TCP, TCP_INFO, &info, &len) < 0)
+		return 0;
+	return info.tcpi_rtt;
+}

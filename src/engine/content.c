@@ -48,7 +48,7 @@ static int prove(struct engine *e, struct proof *p)
 	uint64_t size = version_size(p->version);
 	int r;
 
-	r = digest_new(want->algo, &p->digest);
+	r = digest_new(checksum_name(want->algo), &p->digest);
 	for (uint64_t off = 0; r == 0 && off < size; off += PROVE_STEP) {
 		if (atomic_load(&e->stopping))
 			return -ECANCELED;

@@ -5,28 +5,25 @@
 
 #include <openssl/evp.h>
 
+#include "base/base.h"
+
 struct digest {
 	EVP_MD_CTX *ctx;
 };
 
-static const EVP_MD *digest_md(enum checksum_algo algo)
+static const EVP_MD *digest_md(const char *algorithm)
 {
-	switch (algo) {
-	case CHECKSUM_MD5:
-		return EVP_md5();
-	case CHECKSUM_SHA1:
-		return EVP_sha1();
-	case CHECKSUM_SHA224:
-		return EVP_sha224();
-	case CHECKSUM_SHA256:
-		return EVP_sha256();
-	case CHECKSUM_SHA384:
-		return EVP_sha384();
-	case CHECKSUM_SHA512:
-		return EVP_sha512();
-	case CHECKSUM_NONE:
-	case CHECKSUM_ALGO_COUNT:
-		break;
+	static const struct {
+		const char *name;
+		const EVP_MD *(*md)(void);
+	} known[] = {
+		{"md5", EVP_md5},	 {"sha-1", EVP_sha1},	  {"sha-224", EVP_sha224},
+		{"sha-256", EVP_sha256}, {"sha-384", EVP_sha384}, {"sha-512", EVP_sha512},
+	};
+
+	for (size_t i = 0; algorithm && i < ARRAY_SIZE(known); i++) {
+		if (strcmp(algorithm, known[i].name) == 0)
+			return known[i].md();
 	}
 	return NULL;
 }
@@ -36,9 +33,9 @@ int digest_sha256(const void *data, size_t len, uint8_t out[32])
 	return EVP_Digest(data, len, out, NULL, EVP_sha256(), NULL) == 1 ? 0 : -EIO;
 }
 
-int digest_new(enum checksum_algo algo, struct digest **ret)
+int digest_new(const char *algorithm, struct digest **ret)
 {
-	const EVP_MD *md = digest_md(algo);
+	const EVP_MD *md = digest_md(algorithm);
 	struct digest *d;
 
 	if (!md)
@@ -72,7 +69,7 @@ int digest_update(struct digest *d, const void *data, size_t len)
 	return EVP_DigestUpdate(d->ctx, data, len) == 1 ? 0 : -EIO;
 }
 
-int digest_final(struct digest *d, uint8_t out[CHECKSUM_MAX])
+int digest_final(struct digest *d, uint8_t out[DIGEST_MAX])
 {
 	return EVP_DigestFinal_ex(d->ctx, out, NULL) == 1 ? 0 : -EIO;
 }

@@ -206,7 +206,8 @@ void origin_good(struct sched_origin *o, uint64_t now_us)
 /* A demand's own request is under way: others' read-ahead gets off the link for its first bytes. */
 static bool urgent(const struct lease_priv *l)
 {
-	return l->slot && l->started == PRIO_DEMAND && l->pub.prio == PRIO_DEMAND &&
+	/* Between two reads of the same reader it stays so: each release lets a burst through. */
+	return l->slot && l->started == PRIO_DEMAND && l->pub.prio <= PRIO_WINDOW &&
 	       l->pos < l->urgent_end;
 }
 
@@ -226,11 +227,11 @@ static enum hold_kind lease_hold(const struct sched_origin *o, const struct leas
 	if (!l->slot || l->pub.probe || l->started == PRIO_DEMAND || l->hedge)
 		return HOLD_COUNT;
 	TAILQ_FOREACH (d, &o->leases, origin_entry) {
-		if (d == l || !d->slot || d->pub.prio != PRIO_DEMAND || d->held)
+		if (d == l || !d->slot || d->held)
 			continue;
-		if (bulk)
+		if (bulk && d->pub.prio == PRIO_DEMAND)
 			return HOLD_BULK;
-		if (urgent(d) && !ahead_of(l, d))
+		if (!bulk && urgent(d) && !ahead_of(l, d))
 			return HOLD_WINDOW;
 	}
 	return HOLD_COUNT;

@@ -23,6 +23,7 @@
 /* The end of a file that is read in full reads is read to its end. */
 #define TAIL_BYTES    (UINT64_C(1) << 20)
 #define RANDOM_MISSES 3
+#define WIDE_GROWTH   4
 #define WIDE_MIN      (UINT64_C(1) << 20)
 #define WIDE_BLIND    (UINT64_C(4) << 20)
 #define WIDE_GUESS    (UINT64_C(32) << 20)
@@ -113,7 +114,7 @@ static uint64_t wide_window(const struct readahead_cursor *c, const struct reada
 		bound = WIDE_GUESS;
 		first = max_u64(bytes_in(GUESS_BPS, limit->ttfb_us), WIDE_BLIND);
 	}
-	return min_u64(max_u64(first, c->run), bound);
+	return min_u64(max_u64(first, WIDE_GROWTH * c->run), bound);
 }
 
 static uint64_t window(const struct readahead *ra, const struct readahead_cursor *c, struct range r,
@@ -152,8 +153,8 @@ void readahead_read(struct readahead *ra, struct range r, uint64_t size, bool hi
 	if (c->run >= RUN_LONG)
 		ra->random_misses = 0;
 	c->window = min_u64(window(ra, c, r, size, limit), limit->window_max);
-	/* Asked for in large pieces: again when half of it is read. */
-	if (c->window == 0 || (c->ahead > c->next && c->ahead - c->next > c->window / 2))
+	/* Asked for in pieces worth a request: again when a quarter of it is read. */
+	if (c->window == 0 || (c->ahead > c->next && c->ahead - c->next > c->window / 4 * 3))
 		return;
 	from = max_u64(c->ahead, block_ceil(r.end));
 	to = min_u64(block_ceil(add_sat_u64(c->next, c->window)), size);

@@ -27,6 +27,7 @@
 /* Nothing is tried that would pay off after the end. */
 #define REMAINING_COSTS	 20
 #define REMAINING_MIN_US (100 * USEC_PER_MS)
+#define WINDOW_PART	 4
 
 void connect_init(struct sched_task *t)
 {
@@ -107,6 +108,10 @@ static bool worth_while(struct sched_task *t, uint64_t rate_bps, uint64_t now_us
 	uint64_t least_us = max_u64(REMAINING_COSTS * cost, REMAINING_MIN_US);
 	uint64_t least = (uint64_t)((double)rate_bps * (double)least_us / 1e6);
 
+	/* Read-ahead is a part of what a sequential reader will still want. */
+	if (TAILQ_EMPTY(&t->pending[PRIO_FILL]) && TAILQ_EMPTY(&t->covered[PRIO_FILL]) &&
+	    TAILQ_EMPTY(&t->pending[PRIO_BACKFILL]) && TAILQ_EMPTY(&t->covered[PRIO_BACKFILL]))
+		least /= WINDOW_PART;
 	return t->size != SIZE_UNKNOWN && gap_work(t, PRIO_BACKFILL, least) >= least;
 }
 
@@ -139,7 +144,7 @@ static void try_more(struct sched_task *t, uint64_t now_us)
 	if (c->target >= target_max(t) || only_whole(t) || !slot_free(o) ||
 	    !worth_while(t, c->base_bps, now_us)) {
 		c->wait_until_us = now_us;
-		enter(t, CONNECT_WAIT, max_u64(rtts(t, WATCH_RTTS), WATCH_MIN_US), now_us);
+		enter(t, CONNECT_WAIT, rtts(t, QUICK_RTTS), now_us);
 		return;
 	}
 	c->trial = c->target * 2 < target_max(t) ? c->target * 2 : target_max(t);
@@ -186,7 +191,7 @@ static void judged(struct sched_task *t, uint64_t now_us)
 		/* There was no work for more, or a demand had the link: this says nothing. */
 		c->trial = 0;
 		c->wait_until_us = now_us;
-		enter(t, CONNECT_WAIT, max_u64(rtts(t, WATCH_RTTS), WATCH_MIN_US), now_us);
+		enter(t, CONNECT_WAIT, rtts(t, QUICK_RTTS), now_us);
 		return;
 	}
 	if (rate >= c->base_bps + c->base_bps * 2 / 5 ||
@@ -212,6 +217,12 @@ static void watched(struct sched_task *t, uint64_t now_us)
 	bool fallen =
 		!c->disturbed && t->running >= c->target && rate < c->base_bps - c->base_bps / 4;
 
+	if (!c->disturbed && !fallen && rate && c->refusals == 0 && now_us >= c->wait_until_us) {
+		/* It waited for a reason, not after a refusal: the rate is known already. */
+		c->base_bps = rate;
+		try_more(t, now_us);
+		return;
+	}
 	if (fallen || now_us >= c->wait_until_us) {
 		c->half_bps = 0;
 		enter(t, CONNECT_MEASURE, rtts(t, QUICK_RTTS) / 2, now_us);

@@ -6,3 +6,4 @@ TESTS += tests/sim/sim_matrix
 check_PROGRAMS += tests/sim/sim_readers
 tests_sim_sim_readers_SOURCES = tests/sim/sim_readers.c tests/sim/sim.c tests/sim/sim.h
 tests_sim_sim_readers_LDADD = $(rgetfs_libs)
+TESTS += tests/sim/sim_readers

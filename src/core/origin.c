@@ -149,7 +149,7 @@ void origin_kick_mirrored(struct sched_origin *o)
 	}
 }
 
-void origin_ban(struct sched_origin *o, enum verdict v, uint64_t started_us,
+bool origin_ban(struct sched_origin *o, enum verdict v, uint64_t started_us,
 		uint64_t retry_after_us, uint64_t now_us)
 {
 	struct sched *s = o->sched;
@@ -162,7 +162,7 @@ void origin_ban(struct sched_origin *o, enum verdict v, uint64_t started_us,
 			o->banned_until_us = now_us + asked;
 		if (now_us < o->banned_until_us)
 			timer_set(s, &o->ban_timer, o->banned_until_us);
-		return;
+		return false;
 	}
 	o->bans++;
 	delay = retry_delay_us(o->bans, RETRY_ORIGIN_FIRST_US, RETRY_ORIGIN_MAX_US, &s->random);
@@ -176,6 +176,7 @@ void origin_ban(struct sched_origin *o, enum verdict v, uint64_t started_us,
 	}
 	timer_set(s, &o->ban_timer, o->banned_until_us);
 	origin_kick_mirrored(o);
+	return true;
 }
 
 void origin_unban(struct sched_origin *o)

@@ -6,9 +6,9 @@
  * than twice what it read; a first read of a run gets nothing (strided page faults, random pages,
  * probes of a header). Two signs make it wider, because a run that doubles per round trip is slow
  * over far links:
- *   - the file's reader began at 0 with a full kernel read-ahead (128 KiB: cp, dd, sha256sum;
- * programs that look at a header send 4 to 16 KiB) and went on from there,
- *   - the run has passed RUN_LONG.
+ *   - it began at 0 with a full kernel read-ahead (128 KiB: cp, dd, cat; programs that look at a
+ *     header send 4 to 64 KiB) and went on from there,
+ *   - it has read RUN_LONG from 0 on without a gap.
  * Then two bandwidth-delay products, or what they may be while the rate is unknown, up to half a
  * second or 32 first-byte times of data. A run whose skips exceed a quarter of what it read gets no
  * window.
@@ -16,7 +16,7 @@
 #include "core/readahead.h"
 
 #define KERNEL_READ (UINT64_C(128) << 10)
-#define RUN_LONG    (UINT64_C(2) << 20)
+#define RUN_LONG    (UINT64_C(1) << 20)
 /* A gap that READs sent side by side may leave between each other for a moment. */
 #define REORDER_BYTES (UINT64_C(512) << 10)
 #define SKIP_MAX      (UINT64_C(16) << 20)
@@ -114,10 +114,10 @@ static uint64_t wide_window(const struct readahead_cursor *c, const struct reada
 		bound = WIDE_GUESS;
 		first = max_u64(bytes_in(GUESS_BPS, limit->ttfb_us), WIDE_BLIND);
 	}
-	return min_u64(max_u64(first, WIDE_GROWTH * c->run), bound);
+	return min_u64(c->bold ? max_u64(first, WIDE_GROWTH * c->run) : c->run, bound);
 }
 
-static uint64_t window(const struct readahead *ra, const struct readahead_cursor *c, struct range r,
+static uint64_t window(const struct readahead *ra, struct readahead_cursor *c, struct range r,
 		       uint64_t size, const struct readahead_limit *limit)
 {
 	if (c->reads < 2) {
@@ -127,9 +127,9 @@ static uint64_t window(const struct readahead *ra, const struct readahead_cursor
 	}
 	if (c->skipped > c->run / 4)
 		return 0;
-	if (c->bold || c->run >= RUN_LONG)
-		return wide_window(c, limit);
-	return block_floor(c->run);
+	if (c->run >= RUN_LONG && c->run == c->next)
+		c->bold = true;
+	return block_floor(wide_window(c, limit));
 }
 
 void readahead_read(struct readahead *ra, struct range r, uint64_t size, bool hit,

@@ -270,7 +270,10 @@ void connect_halve(struct sched_task *t, uint64_t now_us)
 
 	if (t->sched->cfg.connections != 0 || c->state == CONNECT_IDLE)
 		return;
-	c->target = c->target > 1 ? c->target / 2 : 1;
-	c->base_bps = window_rate(c, now_us);
+	/* A trial that was answered so goes back to what was accepted. */
+	if (!c->trial) {
+		c->target = c->target > 1 ? c->target / 2 : 1;
+		c->base_bps = window_rate(c, now_us);
+	}
 	refuse(t, now_us);
 }

@@ -152,6 +152,19 @@ static void lease_stall(struct lease_priv *l, uint64_t now_us)
 	lease_cancel(l);
 }
 
+/* Out of patience before the user's stall timeout: the next one gets twice as much. */
+static void lease_soft_stall(struct lease_priv *l, uint64_t patience_us, uint64_t now_us)
+{
+	struct sched_task *t = l->pub.task;
+
+	/* Several that got stuck together are one event. */
+	if (now_us >= t->soft_stall_us) {
+		t->soft_stalls++;
+		t->soft_stall_us = now_us + patience_us;
+	}
+	lease_stall(l, now_us);
+}
+
 /* The demanded part of l that a second request asks for; empty when there is none. */
 static struct range hedge_range(const struct lease_priv *l)
 {
@@ -202,8 +215,7 @@ static uint64_t watch_unanswered(struct lease_priv *l, uint64_t now_us)
 	stuck = from +
 		(max_u64(8 * o->ttfb_p95_us, 2 * USEC_PER_SEC) << min_u64(t->soft_stalls, 5));
 	if (now_us >= stuck) {
-		t->soft_stalls++;
-		lease_stall(l, now_us);
+		lease_soft_stall(l, stuck - from, now_us);
 		return NEVER;
 	}
 	if (l->hedge || l->rival)
@@ -221,20 +233,22 @@ static uint64_t watch_answered(struct lease_priv *l, uint64_t now_us)
 	const struct sched_origin *o = l->origin;
 	struct sched_task *t = l->pub.task;
 	bool demand = l->pub.prio == PRIO_DEMAND;
-	uint64_t least = demand ? 500 * USEC_PER_MS : 2 * USEC_PER_SEC;
+	/* With a connection idle another try costs next to nothing. */
+	bool idle = t->running < connect_target(t);
+	uint64_t least = demand || idle ? 500 * USEC_PER_MS : 2 * USEC_PER_SEC;
 	uint64_t patience = max_u64(8 * origin_cost_us(o, now_us), least)
 			    << min_u64(t->soft_stalls, 5);
 	uint64_t stuck = l->bytes_us + patience;
 	uint64_t age = now_us - l->bytes_us;
-	/* Bulk that is stuck together with all others gains nothing from another connection. */
-	bool alone = demand || o->bytes_us > l->bytes_us + patience / 2;
+	/* Bulk that is stuck together with all others mostly gains nothing from another connection.
+	 */
+	bool alone = demand || o->bytes_us > l->bytes_us + patience / 2 || age >= 2 * patience;
 	bool slow = demand && l->meter.rate_bps && o->running > 1 &&
 		    lease_rate(l, now_us) < o->lease_bps / SLOW_SHARE &&
 		    now_us - l->start_us > patience && lease_rest(l) > BLOCK_SIZE;
 
 	if ((age >= patience && alone) || slow) {
-		t->soft_stalls++;
-		lease_stall(l, now_us);
+		lease_soft_stall(l, patience, now_us);
 		return NEVER;
 	}
 	return age >= patience ? now_us + patience : stuck;

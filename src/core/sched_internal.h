@@ -171,6 +171,7 @@ struct sched_task {
 	unsigned int running;	  /* with a slot, without probes */
 	uint64_t whole_high;	  /* how far a source without ranges came at best */
 	unsigned int soft_stalls; /* in a row: patience doubles */
+	uint64_t soft_stall_us;	  /* until then another one is the same event */
 	struct timer timer;	  /* a source's back-off ends */
 	struct meter meter;
 	struct connect connect;
@@ -368,7 +369,8 @@ void origin_ttfb_sample(struct sched_origin *o, uint64_t ttfb_us);
 void origin_connect_sample(struct sched_origin *o, uint64_t connect_us, uint64_t setup_us);
 /* May a request start as far as bans go? */
 bool origin_open(const struct sched_origin *o, uint64_t now_us);
-void origin_ban(struct sched_origin *o, enum verdict v, uint64_t started_us,
+/* True: it was not banned before. */
+bool origin_ban(struct sched_origin *o, enum verdict v, uint64_t started_us,
 		uint64_t retry_after_us, uint64_t now_us);
 /* Who waits somewhere and has mirrors may do better elsewhere now. Rare, so all tasks are asked. */
 void origin_kick_mirrored(struct sched_origin *o);

@@ -189,8 +189,12 @@ static void ended_verdict(struct lease_priv *l, enum verdict v, bool progressed,
 		}
 		t->soft_stalls = 0;
 	} else if (v != VERDICT_CANCELLED) {
-		if (class == VERDICT_CLASS_ORIGIN)
-			origin_ban(o, v, l->start_us, retry_after_us, now_us);
+		/* One of a burst of refusals speaks for all. */
+		if (v == VERDICT_STALL && !l->stalled)
+			connect_halve(t, now_us);
+		if (class == VERDICT_CLASS_ORIGIN &&
+		    origin_ban(o, v, l->start_us, retry_after_us, now_us))
+			connect_halve(t, now_us);
 		source_bad(t, l->pub.source, v, progressed, retry_after_us, now_us);
 	}
 }

@@ -104,8 +104,6 @@ void source_bad(struct sched_task *t, unsigned int index, enum verdict v, bool p
 
 	t->last = v;
 	t->sched->stats.retries++;
-	if (v == VERDICT_STALL || v == VERDICT_BUSY || v == VERDICT_CONNECT)
-		connect_halve(t, now_us);
 	switch (verdict_class(v)) {
 	case VERDICT_CLASS_GOOD:
 		break;

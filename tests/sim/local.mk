@@ -7,3 +7,7 @@ check_PROGRAMS += tests/sim/sim_readers
 tests_sim_sim_readers_SOURCES = tests/sim/sim_readers.c tests/sim/sim.c tests/sim/sim.h
 tests_sim_sim_readers_LDADD = $(rgetfs_libs)
 TESTS += tests/sim/sim_readers
+check_PROGRAMS += tests/sim/sim_faults
+tests_sim_sim_faults_SOURCES = tests/sim/sim_faults.c tests/sim/sim.c tests/sim/sim.h
+tests_sim_sim_faults_LDADD = $(rgetfs_libs)
+TESTS += tests/sim/sim_faults

@@ -192,6 +192,7 @@ static void op_failed(void *ctx, void *want_user, enum verdict why)
 	fi->want = NULL;
 	if (fi->reader && fi->prio == PRIO_DEMAND) {
 		fi->reader->failed++;
+		m->reading = true;
 		fi->reader->file->why = why;
 		return;
 	}

@@ -141,15 +141,13 @@ mounts_below() { awk -v d="$1" '{ if (index($5, d) == 1) print $5 }' /proc/self/
 
 # Processes that inherited this test's environment, daemons too; not this shell.
 own_processes() {
-	local f pid
-	for f in /proc/[0-9]*/environ; do
+	local f files pid
+	mapfile -t files < <(grep -slzxF "E2E_DIR=$T" /proc/[0-9]*/environ)
+	for f in "${files[@]}"; do
 		pid=${f#/proc/}
 		pid=${pid%/environ}
-		[ "$pid" = "$$" ] || [ "$pid" = "$BASHPID" ] || [ "$pid" = "$PPID" ] && continue
-		if tr '\0' '\n' 2>/dev/null <"$f" | grep -qxF "E2E_DIR=$T"; then
-			printf '%s\n' "$pid"
-		fi
-	done 2>/dev/null
+		case $pid in "$$" | "$BASHPID" | "$PPID") ;; *) [ -e "/proc/$pid" ] && printf '%s\n' "$pid" ;; esac
+	done
 }
 
 cleanup() {

@@ -2,7 +2,7 @@
 # Files of a list are there at once, hold the right bytes at any offset, and are fetched once.
 . "$(dirname "$0")/lib.sh"
 
-origin_start '/* size=3000001' '/empty size=0' '/one size=1'
+origin_start '/* size=3000001 rate=20M' '/empty size=0' '/one size=1'
 list /a /dir/b 'out=sub/b' /empty /one
 ok 'mount returns when the mount is usable' mnt
 is 'names' "$(cd "$M" && find . -type f | sort | tr '\n' ' ')" './a ./empty ./one ./sub/b '

@@ -22,7 +22,7 @@ for i in 1 2 3 4; do
 done
 for i in 1 2 3 4; do
 	pid=pid_$i
-	ok "reader $i: right bytes, twice" eval "wait ${!pid} || { cat '$T/read-$i'; false; }"
+	ended "reader $i: right bytes, twice" "${!pid}" || diag "$(cat "$T/read-$i")"
 done
 exec 9<"$M/f1"
 ok 'an open file under eviction' piece "$M/f1" /f1 0 100000

@@ -19,7 +19,7 @@ at_most 'ls meanwhile, ms' "$(took_ms timeout 10 ls "$M")" 2000
 for f in $names; do
 	pid=pid_$f
 	if wait_for 40 eval "! kill -0 ${!pid}"; then
-		fails "$f is an error" wait "${!pid}"
+		ended "$f is an error" "${!pid}" 1
 	else
 		result 1 "$f ends"
 	fi

@@ -56,6 +56,15 @@ ok() { # NAME COMMAND…
 	result $((status != 0)) "$name"
 }
 
+ended() { # NAME PID [0|1]: that background process of this shell ended well (or with an error)
+	local status
+	wait "$2"
+	status=$?
+	diag "$1: exit status $status"
+	[ "$((status != 0))" -eq "${3-0}" ]
+	result $? "$1"
+}
+
 fails() { # NAME COMMAND…
 	local name=$1 out status
 	shift

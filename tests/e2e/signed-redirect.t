@@ -3,7 +3,7 @@
 . "$(dirname "$0")/lib.sh"
 
 size=8000000
-origin_start "/file redirect=/blob sign=2s" "/blob content=/file size=$size signed=403 fault=status:405@head" \
+origin_start "/file redirect=/blob sign=2s" "/blob content=/file size=$size rate=20M signed=403 fault=status:405@head" \
 	"/few redirect=/blob2 sign=:3" "/blob2 content=/few size=$size signed=400" \
 	"/ends redirect=/blob3 sign=1s" "/blob3 content=/ends size=$size signed=403"
 list /file "size=$size" /few "size=$size" /ends "size=$size"

@@ -3,7 +3,7 @@
 . "$(dirname "$0")/lib.sh"
 
 size=8000000
-origin_start "/mid size=$size fault=stall:60%@1-6" "/late size=$size fault=stall:99%@1-6" "/head size=$size fault=hang@1-4" '/other size=300000'
+origin_start "/mid size=$size rate=20M fault=stall:60%@1-6" "/late size=$size rate=20M fault=stall:99%@1-6" "/head size=$size fault=hang@1-4" '/other size=300000'
 list /mid "size=$size" /late "size=$size" /head "size=$size" /other 'size=300000'
 must_mnt --stall-timeout=1s --retry-time=40s --connections=4
 for f in mid late head; do
@@ -12,10 +12,10 @@ for f in mid late head; do
 done
 sleep 0.3
 at_most 'ls meanwhile, ms' "$(took_ms ls -l "$M")" 2000
-ok 'another file meanwhile' timeout 10 cat "$M/other"
+ok 'another file meanwhile' timeout 10 "$FORMULA" check 1 /other 0 "$M/other"
 for f in mid late head; do
 	pid=pid_$f
-	ok "$f: all bytes" eval "wait ${!pid} || { cat '$T/read-$f'; false; }"
+	ended "$f: all bytes" "${!pid}" || diag "$(cat "$T/read-$f")"
 done
 quiet
 for f in mid late; do

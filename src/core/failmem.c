@@ -27,22 +27,18 @@ static unsigned int first_to_end(const struct failmem *m)
 
 void failmem_add(struct failmem *m, struct range r, int error, uint64_t until_us)
 {
-	unsigned int i = 0;
-
 	if (range_empty(r) || error == 0)
 		return;
-	while (i < m->count) {
+	/* Those that are there do not touch each other, so one look at each is enough. */
+	for (unsigned int i = m->count; i-- > 0;) {
 		struct range other = m->item[i].range;
 
-		if (m->item[i].error != error || other.off > r.end || r.off > other.end) {
-			i++;
+		if (m->item[i].error != error || other.off > r.end || r.off > other.end)
 			continue;
-		}
 		r.off = min_u64(r.off, other.off);
 		r.end = max_u64(r.end, other.end);
 		until_us = max_u64(until_us, m->item[i].until_us);
 		drop(m, i);
-		i = 0; /* it may reach another one now */
 	}
 	if (m->count == FAILMEM_MAX)
 		drop(m, first_to_end(m));

@@ -120,14 +120,12 @@ static enum verdict judge_part(const struct http_want *want, const struct http_r
 		return size_verdict(want);
 	if (is_other_version(want, resp, &flipped))
 		return VERDICT_CHANGED;
-	if (r.off > want->range.off || r.end <= want->range.off)
-		return VERDICT_WRONG_RANGE;
 	/* A body longer than its range starts who knows where; a shorter one leaves a gap. */
 	if (resp->has_length && resp->length > range_len(r))
 		return VERDICT_WRONG_RANGE;
 	if (resp->has_length)
 		r.end = r.off + resp->length;
-	if (r.end <= want->range.off)
+	if (r.off > want->range.off || r.end <= want->range.off)
 		return VERDICT_WRONG_RANGE;
 	*ret_use = (struct http_use){
 		.body_off = r.off,

@@ -350,14 +350,14 @@ static void add_without_dots(struct strbuf *b, const char *path, size_t path_len
 	}
 }
 
-/* The path of the reference on top of the base's (5.2.3), dots removed. */
+/* The path of the reference, not empty, on top of the base's (5.2.3), dots removed. */
 static void add_merged_path(struct strbuf *b, const struct parts *base, struct piece path)
 {
 	struct strbuf merged;
 	const char *slash = memrchr(base->path.s, '/', base->path.len);
 
 	strbuf_init(&merged, (size_t)URL_MAX * 2);
-	if (path.len == 0 || path.s[0] != '/') {
+	if (path.s[0] != '/') {
 		if (slash)
 			add_piece(&merged, piece_of(base->path.s, slash + 1));
 		else

@@ -141,6 +141,7 @@ START_TEST(a_flip_is_a_tag_that_comes_back)
 	ck_assert(!validator_flips_note(&f, "\"a\"", "\"b\"")); /* may be a replacement */
 	ck_assert(!validator_flips_note(&f, "\"b\"", "\"c\""));
 	ck_assert(validator_flips_note(&f, "\"c\"", "\"a\""));
+	ck_assert(validator_flips_note(&f, "\"c\"", "\"b\""));
 	for (int i = 0; i < 100; i++) {
 		char old[16];
 		char new[16];

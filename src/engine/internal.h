@@ -85,9 +85,8 @@ struct origin {
 	atomic_int parked;	       /* reads that wait for it; for an instant one less */
 	atomic_uint_fast64_t rate_bps; /* copies for other threads */
 	atomic_uint_fast64_t ttfb_us;
-	unsigned int flips; /* engine thread: ETags that differed while size and date agreed */
-	bool ignore_etag;   /* engine thread */
-	char key[];	    /* scheme://host:port */
+	bool ignore_etag; /* engine thread */
+	char key[];	  /* scheme://host:port */
 };
 
 struct engine {
@@ -290,10 +289,14 @@ static inline bool object_sliced(const struct object *o)
 /* ---- tasks and wants (task.c), engine thread ---- */
 struct source {
 	struct origin *origin;
-	unsigned int url;	    /* index in the entry */
-	char *resolved;		    /* where its redirect led, while that works; NULL */
-	bool no_ranges;		    /* answered a range with the whole body */
-	bool no_if_range;	    /* answered If-Range with 200 and our own validator */
+	unsigned int url; /* index in the entry */
+	char *resolved;	  /* where its redirect led, while that works; NULL */
+	bool no_ranges;	  /* answered a range with the whole body */
+	bool no_if_range; /* answered If-Range with 200 and our own validator */
+	/* Another ETag than ours, where nothing else differs: seen so often in a row, last at. */
+	char flipped[ETAG_MAX];
+	unsigned int flips;
+	uint64_t flip_us;
 	struct validator validator; /* its own for this version: mirrors may name equal bytes
 				       differently. task.lock */
 };
@@ -356,7 +359,8 @@ struct pull {
 	uint64_t slice_off;
 	uint64_t slice_end; /* SIZE_UNKNOWN */
 	uint64_t size;	    /* of the object when it began, SIZE_UNKNOWN */
-	bool probe, ranged, used_resolved, pinned, demand;
+	bool probe, ranged, used_resolved, pinned, ignore_etag, demand;
+	uint64_t started_us;
 	bool ended;	    /* engine thread: the sched knows that it is over */
 	bool probe_changed; /* engine thread: its answer is not of the version that was opened
 			       meanwhile */

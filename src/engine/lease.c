@@ -8,7 +8,7 @@
 #include "engine/internal.h"
 
 #define ASKED_INTERVAL_S 60 /* how often an unchanged answer is worth a row in the database */
-#define FLIPS_MAX	 2 /* ETags that differed though size and date agreed, then they are ignored */
+#define FLIPS_MAX	 3  /* answers with one other ETag in a row, then it is another version */
 
 /* ---- ops ---- */
 
@@ -41,6 +41,8 @@ static struct pull *pull_new(struct task *t, struct lease *l)
 	p->size = o->size;
 	p->total = SIZE_UNKNOWN;
 	p->pinned = object_content_pinned(o);
+	p->ignore_etag = t->source[l->source].origin->ignore_etag;
+	p->started_us = clock_now_us();
 	p->got = VALIDATOR_INIT;
 	mtx_init(&p->lock, RANK_PULL, "pull");
 	atomic_init(&p->end, l->probe ? l->off + 1 : atomic_load(&l->end));
@@ -96,7 +98,7 @@ static void pull_request(struct pull *p, struct transfer_request *rq)
 			       to_wire(p, atomic_load(&p->end)));
 	rq->ranged = p->ranged;
 	rq->probe = p->probe;
-	rq->if_range = p->ranged && !p->probe && !s->no_if_range;
+	rq->if_range = p->ranged && !p->probe && !s->no_if_range && !p->ignore_etag;
 	rq->fill = p->lease->prio >= PRIO_FILL;
 	rq->urgent = p->demand;
 	rq->grid = p->slice_off;
@@ -111,7 +113,7 @@ static void pull_request(struct pull *p, struct transfer_request *rq)
 		.size = object_sliced(o) ? SIZE_UNKNOWN : o->size,
 		.size_pinned = !object_sliced(o) && o->manifest_size != SIZE_UNKNOWN,
 		.content_pinned = p->pinned,
-		.ignore_etag = s->origin->ignore_etag,
+		.ignore_etag = p->ignore_etag,
 		.have = validator_strength(&rq->validator) != VALIDATOR_NONE ? &rq->validator
 									     : NULL,
 	};
@@ -296,6 +298,41 @@ void pulls_report(struct task *t, uint64_t now_us)
 		pull_report(p, now_us);
 }
 
+/*
+ * Nodes of one origin may name equal bytes by ETags of their own. That is proven when the ETag that
+ * we know comes back, in answer to a question asked after the other one was seen.
+ */
+static void flips_settle(struct pull *p, struct source *s)
+{
+	if (!s->flips || p->started_us <= s->flip_us)
+		return;
+	s->flips = 0;
+	if (s->origin->ignore_etag)
+		return;
+	s->origin->ignore_etag = true;
+	log_warn("%s: its nodes disagree on ETags: ignored from now on", s->origin->key);
+}
+
+/* Only the ETag differs. True: ask again before taking it for another version. */
+static bool flips_doubt(struct pull *p, struct source *s)
+{
+	enum validator_match match;
+
+	mtx_lock(&p->task->lock);
+	match = validator_compare(&s->validator, &p->got, p->pinned);
+	mtx_unlock(&p->task->lock);
+	if (match != VALIDATOR_FLIPPED)
+		return false;
+	if (s->origin->ignore_etag)
+		return true; /* asked before that was known */
+	if (s->flips == 0 || strcmp(s->flipped, p->got.etag) != 0) {
+		memcpy(s->flipped, p->got.etag, sizeof(s->flipped));
+		s->flips = 0;
+	}
+	s->flip_us = clock_now_us();
+	return ++s->flips < FLIPS_MAX;
+}
+
 /* What this answer tells of the source. */
 static void source_learn(struct pull *p)
 {
@@ -308,10 +345,7 @@ static void source_learn(struct pull *p)
 	}
 	if (p->use.if_range_refused)
 		s->no_if_range = true;
-	if (p->use.etag_flipped && ++s->origin->flips >= FLIPS_MAX && !s->origin->ignore_etag) {
-		s->origin->ignore_etag = true;
-		log_warn("%s: its nodes disagree on ETags: ignored from now on", s->origin->key);
-	}
+	flips_settle(p, s);
 	if (p->answer == VERDICT_WHOLE && p->ranged)
 		s->no_ranges = true;
 }
@@ -455,6 +489,8 @@ static enum verdict change_meant(struct pull *p, const struct object *o)
 {
 	bool main;
 
+	if (flips_doubt(p, &p->task->source[p->source]))
+		return VERDICT_SERVER;
 	mtx_lock(&p->task->lock);
 	main = p->task->main < 0 || p->task->main == (int)p->source;
 	mtx_unlock(&p->task->lock);

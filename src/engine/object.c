@@ -633,14 +633,13 @@ void object_changed(struct object *o, const struct validator *got, uint64_t size
 	opening_end_locked(o);
 	mtx_unlock(&o->e->lock);
 	object_remember(o);
-	/* Who is told of the failure finds the new version. */
+	object_tell(o); /* before readers hear of a failure: they find the new version */
 	if (o->task)
 		task_close(o->task);
 	if (old)
 		version_fail(old, range_make(0, UINT64_MAX), -EIO);
 	version_put(old);
 	failmem_init(&o->failures);
-	object_tell(o);
 	if (o->size != SIZE_UNKNOWN)
 		probes_answer(o, 0);
 	fills_restart(o, now_us);

@@ -28,6 +28,19 @@ static uint64_t answered_size(const struct pull *p, uint64_t total)
 	return to_object(p, min_u64(total, p->slice_end));
 }
 
+static bool fits(const struct pull *p, const struct validator *have)
+{
+	switch (validator_compare(have, &p->got, p->pinned)) {
+	case VALIDATOR_SAME:
+		return true;
+	case VALIDATOR_FLIPPED:
+		return p->ignore_etag;
+	case VALIDATOR_DIFFERENT:
+		break;
+	}
+	return false;
+}
+
 /*
  * Is this answer of the version that we fetch? Each source is compared with its own earlier
  * answers, and the one that the version is known by with that. Two first contacts may have met two
@@ -44,7 +57,7 @@ static bool same_version(struct pull *p)
 	if (t->main < 0 && validator_strength(&p->got) > VALIDATOR_SIZE)
 		t->main = (int)p->source;
 	main = t->main < 0 || t->main == (int)p->source;
-	same = validator_compare(&s->validator, &p->got, p->pinned) != VALIDATOR_DIFFERENT;
+	same = fits(p, &s->validator);
 	if (same)
 		validator_learn(&s->validator, &p->got);
 	mtx_unlock(&t->lock);
@@ -58,7 +71,7 @@ static bool same_version(struct pull *p)
 		return true;
 	version_learn(p->version, &p->got);
 	version_validator(p->version, &have);
-	return validator_compare(&have, &p->got, p->pinned) != VALIDATOR_DIFFERENT;
+	return fits(p, &have);
 }
 
 /* The body is the whole object from its start: one at a time, and it runs to the end. */

@@ -131,3 +131,9 @@ tests_unit_test_digest_SOURCES = tests/unit/test_digest.c tests/unit/store_util.
 tests_unit_test_digest_CPPFLAGS = $(AM_CPPFLAGS) $(CHECK_CFLAGS)
 tests_unit_test_digest_LDADD = $(rgetfs_libs) $(CHECK_LIBS)
 TESTS += tests/unit/test_digest
+check_PROGRAMS += tests/unit/test_engine_faults
+tests_unit_test_engine_faults_SOURCES = tests/unit/test_engine_faults.c tests/unit/engine_lab.c \
+	tests/unit/engine_lab.h tests/origin/content.c tests/origin/content.h
+tests_unit_test_engine_faults_CPPFLAGS = $(AM_CPPFLAGS) $(CHECK_CFLAGS) -I$(top_srcdir)
+tests_unit_test_engine_faults_LDADD = $(rgetfs_libs) $(CHECK_LIBS) -lm
+TESTS += tests/unit/test_engine_faults

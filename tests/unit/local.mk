@@ -137,3 +137,9 @@ tests_unit_test_engine_faults_SOURCES = tests/unit/test_engine_faults.c tests/un
 tests_unit_test_engine_faults_CPPFLAGS = $(AM_CPPFLAGS) $(CHECK_CFLAGS) -I$(top_srcdir)
 tests_unit_test_engine_faults_LDADD = $(rgetfs_libs) $(CHECK_LIBS) -lm
 TESTS += tests/unit/test_engine_faults
+check_PROGRAMS += tests/unit/test_store_fault
+tests_unit_test_store_fault_SOURCES = tests/unit/test_store_fault.c tests/unit/store_util.c tests/unit/store_util.h
+tests_unit_test_store_fault_CPPFLAGS = $(AM_CPPFLAGS) $(CHECK_CFLAGS)
+tests_unit_test_store_fault_LDADD = $(rgetfs_libs) $(CHECK_LIBS)
+tests_unit_test_store_fault_LDFLAGS = $(AM_LDFLAGS) -Wl,--wrap=fdatasync -Wl,--wrap=fsync -Wl,--wrap=pwrite
+TESTS += tests/unit/test_store_fault

@@ -34,11 +34,10 @@ void temp_dir_remove(const char *dir)
 	nftw(dir, remove_one, 16, FTW_DEPTH | FTW_PHYS);
 }
 
-int test_main(Suite *suite)
+int test_in_base(int (*run)(void))
 {
 	const char *tmp = getenv("TMPDIR");
-	SRunner *sr = srunner_create(suite);
-	int failed;
+	int r;
 
 	/* What is damaged on purpose is complained about at length. */
 	if (!getenv("TEST_LOG"))
@@ -46,11 +45,27 @@ int test_main(Suite *suite)
 	snprintf(base, sizeof(base), "%s/rgetfs-XXXXXX", tmp && *tmp ? tmp : "/tmp");
 	if (!mkdtemp(base))
 		abort();
-	srunner_run_all(sr, CK_NORMAL);
-	failed = srunner_ntests_failed(sr);
-	srunner_free(sr);
+	r = run();
 	temp_dir_remove(base);
-	return failed ? 1 : 0;
+	return r;
+}
+
+static SRunner *runner;
+
+static int run_suite(void)
+{
+	srunner_run_all(runner, CK_NORMAL);
+	return srunner_ntests_failed(runner) ? 1 : 0;
+}
+
+int test_main(Suite *suite)
+{
+	int r;
+
+	runner = srunner_create(suite);
+	r = test_in_base(run_suite);
+	srunner_free(runner);
+	return r;
 }
 
 static DIR *open_files(const char *dir, char path[DIR_MAX * 2])

@@ -15,6 +15,9 @@
 /* Run the suite; what main() returns. Directories of the tests are under one that is removed at the
  * end. */
 int test_main(Suite *suite);
+/* The same for a program without a suite: run() with the directory made before and removed after.
+ */
+int test_in_base(int (*run)(void));
 
 /* A new empty directory; aborts if there is none to be had. Within test_main(). */
 void temp_dir(char dir[DIR_MAX]);

@@ -1,0 +1,279 @@
+/*
+ * test_store_fault.c - the disk refuses: failed syncs and writes, made by wrapping the calls (ld
+ * --wrap)
+ */
+#include <check.h>
+#include <fcntl.h>
+
+#include "base/clock.h"
+#include "store_util.h"
+
+#define MIB  (UINT64_C(1) << 20)
+#define SIZE (8 * MIB)
+
+int __real_fdatasync(int fd);
+int __wrap_fdatasync(int fd);
+int __real_fsync(int fd);
+int __wrap_fsync(int fd);
+ssize_t __real_pwrite(int fd, const void *buf, size_t len, off_t off);
+ssize_t __wrap_pwrite(int fd, const void *buf, size_t len, off_t off);
+
+static atomic_int fail_syncs, fail_writes, write_errno = ENOSPC;
+static atomic_int syncs;
+
+/* Only files of a megabyte and more, which are backing files: directories and the lock are not
+ * meant. */
+static bool is_backing(int fd)
+{
+	return lseek(fd, 0, SEEK_END) == (off_t)SIZE;
+}
+
+static bool take(atomic_int *counter)
+{
+	int n = atomic_load(counter);
+
+	while (n > 0) {
+		if (atomic_compare_exchange_weak(counter, &n, n - 1))
+			return true;
+	}
+	return false;
+}
+
+static bool sync_fails(int fd)
+{
+	if (!is_backing(fd))
+		return false;
+	atomic_fetch_add(&syncs, 1);
+	if (!take(&fail_syncs))
+		return false;
+	errno = EIO;
+	return true;
+}
+
+int __wrap_fdatasync(int fd)
+{
+	return sync_fails(fd) ? -1 : __real_fdatasync(fd);
+}
+
+int __wrap_fsync(int fd)
+{
+	return sync_fails(fd) ? -1 : __real_fsync(fd);
+}
+
+ssize_t __wrap_pwrite(int fd, const void *buf, size_t len, off_t off)
+{
+	if (is_backing(fd) && take(&fail_writes)) {
+		errno = atomic_load(&write_errno);
+		return -1;
+	}
+	return __real_pwrite(fd, buf, len, off);
+}
+
+static char dir[DIR_MAX];
+static struct store_config cfg;
+static struct store *s;
+static atomic_uint lost_count;
+
+static void on_lost(void *ctx, struct version *v)
+{
+	(void)ctx;
+	(void)v;
+	atomic_fetch_add(&lost_count, 1);
+}
+
+static void setup(void)
+{
+	temp_dir(dir);
+	cfg = test_config(dir);
+	cfg.checkpoint_us = 3600 * USEC_PER_SEC; /* only when asked */
+	cfg.lost = on_lost;
+	s = test_open(&cfg);
+}
+
+static void close_store(void)
+{
+	struct store *closing = s;
+
+	s = NULL;
+	ck_assert_int_eq(store_close(closing), 0);
+}
+
+static void teardown(void)
+{
+	if (s)
+		close_store();
+}
+
+static struct version *open_version(uint32_t object)
+{
+	struct object_key key = test_key(object);
+	struct validator val = test_validator(1, SIZE);
+	struct version *v = NULL;
+
+	ck_assert_int_eq(store_version_open(s, &key, &val, SIZE, false, &v), 0);
+	test_wait_loaded(v);
+	return v;
+}
+
+/* What was committed stays, what was not is a gap again, the other file is not touched. */
+START_TEST(failed_sync_drops_what_was_not_committed)
+{
+	struct version *a = open_version(1), *b = open_version(2);
+	struct store_stats st;
+	struct range gap;
+
+	ck_assert_int_eq(test_write(a, 0, MIB, 1, 1), 0);
+	ck_assert_int_eq(store_checkpoint(s), 0);
+	ck_assert_int_eq(test_write(a, MIB, MIB, 1, 1), 0);
+	atomic_store(&fail_syncs, 1);
+	ck_assert_int_eq(store_checkpoint(s), -EIO);
+	ck_assert_uint_eq(atomic_load(&lost_count), 1);
+	ck_assert_int_eq(version_next_gap(a, range_make(0, SIZE), &gap), 0);
+	ck_assert_uint_eq(gap.off, MIB);
+	ck_assert_int_eq(test_read_now(a, 0, MIB, 1, 1), 0);
+	ck_assert(!test_present(a, MIB, 1, 1, 1));
+	store_stats(s, &st);
+	ck_assert_uint_eq(st.bytes_durable, MIB);
+	ck_assert_uint_eq(st.bytes_cached, MIB);
+	ck_assert_int_eq(st.degraded, -EIO);
+
+	/* The disk is tried again a second later, through another descriptor. */
+	for (int i = 0; i < 100 && test_write(a, MIB, MIB, 1, 1) != 0; i++)
+		nanosleep(&(struct timespec){.tv_nsec = 50000000}, NULL);
+	ck_assert_int_eq(test_write(b, 0, MIB, 2, 1), 0);
+	ck_assert_int_eq(store_checkpoint(s), 0);
+	store_stats(s, &st);
+	ck_assert_uint_eq(st.bytes_durable, 3 * MIB);
+	ck_assert_int_eq(st.degraded, 0);
+	version_put(a);
+	version_put(b);
+	close_store();
+	s = test_open(&cfg);
+	a = open_version(1);
+	ck_assert_int_eq(test_read_now(a, 0, MIB, 1, 1), 0);
+	ck_assert_int_eq(test_read_now(a, MIB, MIB, 1, 1), 0);
+	version_put(a);
+}
+END_TEST
+
+START_TEST(first_sync_of_a_new_file_fails)
+{
+	struct version *v = open_version(1);
+	struct store_record rec;
+	struct object_key key = test_key(1);
+
+	ck_assert_int_eq(test_write(v, 0, MIB, 1, 1), 0);
+	atomic_store(&fail_syncs, 1);
+	ck_assert_int_eq(store_checkpoint(s), -EIO);
+	ck_assert(!test_present(v, 0, 1, 1, 1));
+	version_put(v);
+	ck_assert_int_eq(store_checkpoint(s), 0);
+	close_store();
+	s = test_open(&cfg);
+	/* No row tells of it. */
+	ck_assert(store_lookup(s, &key, &rec) == -ENOENT || rec.bytes_cached == 0);
+}
+END_TEST
+
+/* One file in trouble does not keep the others from being durable. */
+START_TEST(other_files_become_durable)
+{
+	struct version *v[4];
+	struct store_stats st;
+
+	for (uint32_t i = 0; i < 4; i++) {
+		v[i] = open_version(i);
+		ck_assert_int_eq(test_write(v[i], 0, MIB, i, 1), 0);
+	}
+	atomic_store(&fail_syncs, 1);
+	ck_assert_int_eq(store_checkpoint(s), -EIO);
+	store_stats(s, &st);
+	ck_assert_uint_eq(st.bytes_durable, 3 * MIB);
+	ck_assert_uint_eq(st.bytes_cached, 3 * MIB);
+	for (uint32_t i = 0; i < 4; i++)
+		version_put(v[i]);
+}
+END_TEST
+
+START_TEST(refused_writes_reach_their_readers)
+{
+	struct version *v = open_version(1);
+	struct version_info info;
+	struct store_stats st;
+	struct test_read r, half;
+
+	atomic_store(&write_errno, _i);
+	atomic_store(&fail_writes, 1000);
+	test_read_init(&r, 100, 3 * BLOCK_SIZE, 1, 1);
+	test_read_init(&half, BLOCK_SIZE / 2, BLOCK_SIZE, 1, 1);
+	ck_assert_int_eq(version_read(v, &r.waiter), -EINPROGRESS);
+	ck_assert_int_eq(version_read(v, &half.waiter), -EINPROGRESS);
+	ck_assert_int_eq(test_write(v, 0, BLOCK_SIZE, 1, 1), -_i);
+	ck_assert_int_eq(test_write(v, 2 * BLOCK_SIZE, 2 * BLOCK_SIZE, 1, 1), -_i);
+	ck_assert(!r.done && !half.done);
+	ck_assert_int_eq(test_write(v, BLOCK_SIZE, BLOCK_SIZE, 1, 1), -_i);
+	ck_assert(r.done && half.done);
+	ck_assert_int_eq(test_read_wait(&r), 0);
+	ck_assert_int_eq(test_read_wait(&half), 0);
+	version_info(v, &info);
+	ck_assert(info.uncached);
+	ck_assert_uint_eq(info.bytes_present, 0);
+	store_stats(s, &st);
+	ck_assert_int_eq(st.degraded, -_i);
+	atomic_store(&fail_writes, 0);
+	/* A waiter that has some of it in memory gets the rest from the file. */
+	atomic_store(&fail_writes, 0);
+	test_read_init(&r, 0, 2 * BLOCK_SIZE, 1, 1);
+	ck_assert_int_eq(version_read(v, &r.waiter), -EINPROGRESS);
+	ck_assert_int_eq(test_write(v, 0, BLOCK_SIZE, 1, 1), -_i); /* still within the second */
+	for (int i = 0; i < 100 && test_write(v, BLOCK_SIZE, BLOCK_SIZE, 1, 1) != 0; i++)
+		nanosleep(&(struct timespec){.tv_nsec = 50000000}, NULL);
+	ck_assert_int_eq(test_read_wait(&r), 0);
+	ck_assert_int_eq(test_write(v, 0, BLOCK_SIZE, 1, 1), 0);
+	version_info(v, &info);
+	ck_assert(!info.uncached);
+	ck_assert_uint_eq(info.bytes_present, 2 * BLOCK_SIZE);
+	version_put(v);
+}
+END_TEST
+
+START_TEST(nothing_new_no_sync)
+{
+	struct version *v = open_version(1);
+	int before;
+
+	ck_assert_int_eq(test_write(v, 0, MIB, 1, 1), 0);
+	ck_assert_int_eq(store_checkpoint(s), 0);
+	before = atomic_load(&syncs);
+	ck_assert_int_eq(before, 1);
+	ck_assert_int_eq(store_checkpoint(s), 0);
+	ck_assert_int_eq(test_read_now(v, 0, MIB, 1, 1), 0);
+	ck_assert_int_eq(store_checkpoint(s), 0);
+	ck_assert_int_eq(atomic_load(&syncs), before);
+	version_put(v);
+}
+END_TEST
+
+static Suite *suite(void)
+{
+	static const int errors[] = {ENOSPC, EIO, EDQUOT};
+	Suite *st = suite_create("store_fault");
+	TCase *tc = tcase_create("fault");
+
+	tcase_set_timeout(tc, 60);
+	tcase_add_checked_fixture(tc, setup, teardown);
+	tcase_add_test(tc, failed_sync_drops_what_was_not_committed);
+	tcase_add_test(tc, first_sync_of_a_new_file_fails);
+	tcase_add_test(tc, other_files_become_durable);
+	for (size_t i = 0; i < ARRAY_SIZE(errors); i++)
+		tcase_add_loop_test(tc, refused_writes_reach_their_readers, errors[i],
+				    errors[i] + 1);
+	tcase_add_test(tc, nothing_new_no_sync);
+	suite_add_tcase(st, tc);
+	return st;
+}
+
+int main(void)
+{
+	return test_main(suite());
+}

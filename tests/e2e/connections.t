@@ -18,12 +18,19 @@ ok 'auto, slow responses: all bytes' content "$M/slow" /slow
 at_least 'auto, slow responses: at once' "$(peak /slow)" 3
 ok 'auto, small: all bytes' content "$M/small" /small
 is 'auto, small: requests' "$(requests /small)" 1
-remnt --connections=8 --max-connections=5
+unmnt
+ctl reset
+must_mnt --connections=8 --max-connections=5
 for f in 1 2 3; do
 	content "$M/slow$f" "/slow$f" >"$T/read-$f" &
 done
 wait_for 60 eval '[ -z "$(jobs -r | grep content)" ]'
 quiet
-at_most 'connections under --max-connections=5' "$(connections)" 40
-at_most 'requests at once' "$(stat_of peak)" 5
+at_most 'requests at once under --max-connections=5' "$(stat_of peak)" 5
+unmnt
+ctl reset
+must_mnt --connections=8 --max-connections-per-host=3
+"$RGETFS" drop "$M/slow1"
+ok 'under --max-connections-per-host=3: all bytes' content "$M/slow1" /slow1
+at_most 'requests at once under it' "$(stat_of peak)" 3
 done_testing

@@ -335,8 +335,8 @@ sum_of() { # PATH SIZE [VERSION]: what a manifest says of it
 }
 xattr() { getfattr --only-values -n "user.rgetfs.$1" "$2" 2>/dev/null; }
 durable() { xattr durable "$1"; }
-settled() { # FILE: every cached byte is durable
-	wait_for 10 eval '[ "$(of_file '"$1"' bytes_cached)" = "$(of_file '"$1"' bytes_durable)" ]'
+settled() { # NAME: every cached byte is durable
+	wait_for 10 eval '[ "$(xattr cached "$M/'"$1"'")" = "$(xattr durable "$M/'"$1"'")" ]'
 }
 drop_page_cache() { [ "$(id -u)" -ne 0 ] || echo 1 >/proc/sys/vm/drop_caches; }
 

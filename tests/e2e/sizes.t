@@ -24,7 +24,7 @@ for s in $big; do
 	ok "$s: the last byte" piece "$M/told/s$s" "/s$s" $((s - 1)) 1
 	for b in 2147483648 4294967296 1099511627776 4503599627370496; do
 		[ "$b" -lt "$s" ] || continue
-		ok "$s: across $b" piece "$M/s$s" "/s$s" $((b - 100)) 200
+		ok "$s: across $b" piece "$M/s$s" "/s$s" $((b - 100)) $((s - b < 100 ? s - b + 100 : 200))
 	done
 done
 quiet
@@ -37,7 +37,10 @@ for s in $small; do
 done
 for s in $big; do
 	is "$s: size after a remount" "$(stat -c %s "$M/s$s")" "$s"
-	ok "$s: the end after a remount" piece "$M/s$s" "/s$s" $((s - 5000)) 5000
+	# No sparse file of 2^53 bytes on ext4: then such a file is read without a cache.
+	if truncate -s "$s" "$T/sparse" 2>/dev/null; then
+		ok "$s: the end after a remount" piece "$M/s$s" "/s$s" $((s - 5000)) 5000
+	fi
 done
 is 'no request after the remount' "$(all_requests)" "$n"
 done_testing

@@ -11,6 +11,7 @@ must_mnt --retry-time=60s --stall-timeout=60s --fill=none
 reader=$!
 wait_for 10 eval '[ "$(ls "/proc/$reader/task" | wc -l)" -ge 1000 ]'
 sleep 1
+ok 'a thousand wait' kill -0 "$reader"
 at_most 'df, ms' "$(took_ms df "$M")" 2000
 at_most 'ls, ms' "$(took_ms ls -l "$M")" 2000
 ok 'another origin' timeout 5 "$FORMULA" check 1 /elsewhere 0 "$M/elsewhere"

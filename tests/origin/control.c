@@ -1,5 +1,5 @@
 /*
- * control.c - orders and questions to the running server, on paths that begin with /_
+ * control.c - orders and questions to the running server
  *
  *   GET  /_stats            counts, in all and per path; /_stats?/path of one path
  *   POST /_ctl              lines: rules and orders (help.c)
@@ -102,7 +102,7 @@ static bool reply(struct conn *c, int status, const struct strbuf *body)
 
 bool control(struct conn *c, const struct request *rq, const char *text)
 {
-	char error[RULE_ERROR_MAX] = "no such question";
+	char error[RULE_ERROR_MAX] = "no memory";
 	char *copy = strdup(text), *rest = copy, *line;
 	struct strbuf out;
 	int status = 200;
@@ -111,7 +111,7 @@ bool control(struct conn *c, const struct request *rq, const char *text)
 	strbuf_init(&out, REPLY_MAX);
 	if (strcmp(rq->path, "/_stats") == 0) {
 		stats_json(c->o->stats, rq->query, &out);
-	} else if (strcmp(rq->path, "/_ctl") == 0 && copy) {
+	} else if (copy) {
 		while (status == 200 && (line = strsep(&rest, "\n")) != NULL) {
 			if (control_line(c->o, line, error) < 0)
 				status = 400;

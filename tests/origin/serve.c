@@ -168,7 +168,7 @@ static bool serve_request(struct conn *c)
 		free(head);
 		return false;
 	}
-	if (strncmp(rq.path, "/_", 2) == 0)
+	if (strcmp(rq.path, "/_ctl") == 0 || strcmp(rq.path, "/_stats") == 0)
 		ok = answer_order(c, &rq);
 	else
 		ok = admit(c) && answer(c, &rq);

@@ -109,11 +109,26 @@ static void read_owner(int fd, char *text, size_t size)
 		if ((unsigned char)*p < 0x20 || *p == 0x7f)
 			*p = '?';
 	}
+}
+
+static void name_owner(int fd, char *text, size_t size)
+{
+	read_owner(fd, text, size);
 	if (!*text)
 		snprintf(text, size, "another process");
 }
 
-/* 0, -EBUSY with who holds it, -errno. */
+/* Is the locked file still the one of that name, or was the cache removed while we waited? */
+static bool lock_is_current(int dirfd, int fd)
+{
+	struct stat have, named;
+
+	return fstat(fd, &have) == 0 &&
+	       fstatat(dirfd, CACHE_LOCK_NAME, &named, AT_SYMLINK_NOFOLLOW) == 0 &&
+	       have.st_ino == named.st_ino && have.st_dev == named.st_dev;
+}
+
+/* 0, -EBUSY with who holds it, -EAGAIN (look for the directory again), -errno. */
 static int take_lock(struct cache *c, const char *description, char *owner, size_t owner_size)
 {
 	char host[HOST_NAME_MAX + 1] = "", *text = NULL;
@@ -125,22 +140,25 @@ static int take_lock(struct cache *c, const char *description, char *owner, size
 	if (flock(fd, LOCK_EX | LOCK_NB) < 0) {
 		r = errno == EWOULDBLOCK ? -EBUSY : -errno;
 		if (r == -EBUSY)
-			read_owner(fd, owner, owner_size);
+			name_owner(fd, owner, owner_size);
 		close(fd);
 		return r;
 	}
-	gethostname(host, sizeof(host) - 1);
-	len = asprintf(&text, "%ld on %s, %s\n", (long)getpid(), host,
-		       description ? description : "");
-	if (len < 0) {
+	if (!lock_is_current(c->dirfd, fd)) {
 		close(fd);
-		return -ENOMEM;
+		return -EAGAIN;
 	}
+	c->lockfd = fd;
+	if (!description)
+		return 0;
+	gethostname(host, sizeof(host) - 1);
+	len = asprintf(&text, "%ld on %s, %s\n", (long)getpid(), host, description);
+	if (len < 0)
+		return -ENOMEM;
 	/* Only for people to read: a full disk must not keep a cache from being used. */
 	if (ftruncate(fd, 0) < 0 || pwrite(fd, text, (size_t)len, 0) != len)
 		log_debug("lock file of %s: %s", c->path, strerror(errno));
 	free(text);
-	c->lockfd = fd;
 	return 0;
 }
 
@@ -178,8 +196,8 @@ static int enter(struct cache *c, const char *dir)
 	return 0;
 }
 
-int cache_open(struct cache *c, const char *dir, const char *description, char *owner,
-	       size_t owner_size)
+static int cache_try(struct cache *c, const char *dir, const char *description, char *owner,
+		     size_t owner_size)
 {
 	struct stat st;
 	int r;
@@ -202,19 +220,17 @@ int cache_open(struct cache *c, const char *dir, const char *description, char *
 	return r;
 }
 
-int cache_look(struct cache *c, const char *dir)
+int cache_open(struct cache *c, const char *dir, const char *description, char *owner,
+	       size_t owner_size)
 {
 	int r;
 
-	cache_init(c);
-	r = enter(c, dir);
-	if (!r) {
-		c->filesfd = openat(c->dirfd, CACHE_FILES_NAME,
-				    O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
-		r = c->filesfd < 0 ? -errno : 0;
+	/* Each time somebody has just removed the cache; nobody does that for ever. */
+	for (int tries = 0; tries < 10; tries++) {
+		r = cache_try(c, dir, description, owner, owner_size);
+		if (r != -EAGAIN)
+			break;
 	}
-	if (r)
-		cache_close(c);
 	return r;
 }
 
@@ -239,11 +255,22 @@ bool cache_owner(int dirfd, char *text, size_t size)
 	if (fd < 0)
 		return false;
 	if (flock(fd, LOCK_EX | LOCK_NB) < 0 && errno == EWOULDBLOCK) {
-		read_owner(fd, text, size);
+		name_owner(fd, text, size);
 		held = true;
 	}
 	close(fd);
 	return held;
+}
+
+void cache_last_owner(int dirfd, char *text, size_t size)
+{
+	int fd = openat(dirfd, CACHE_LOCK_NAME, O_RDONLY | O_NOFOLLOW | O_CLOEXEC);
+
+	text[0] = '\0';
+	if (fd < 0)
+		return;
+	read_owner(fd, text, size);
+	close(fd);
 }
 
 uint64_t cache_disk_free(const struct cache *c)

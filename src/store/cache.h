@@ -28,17 +28,18 @@ struct cache {
 
 /*
  * Make or enter dir (0700 and ours, else -EPERM) and lock it. -EBUSY: *owner names who holds it
- * ("PID on HOST, DESCRIPTION"). 0 or -errno. description goes into the lock file.
+ * ("PID on HOST, DESCRIPTION"). 0 or -errno. description goes into the lock file; NULL leaves its
+ * text.
  */
 int cache_open(struct cache *c, const char *dir, const char *description, char *owner,
 	       size_t owner_size);
-/* Enter without making or locking; for looking. 0 or -errno. */
-int cache_look(struct cache *c, const char *dir);
 /* Releases the lock. */
 void cache_close(struct cache *c);
 /* Who holds the lock of the directory; false: nobody. Any process may ask. text: "PID on HOST,
  * DESCRIPTION". */
 bool cache_owner(int dirfd, char *text, size_t size);
+/* What the lock file says of its last owner, dead or alive; "" nothing. */
+void cache_last_owner(int dirfd, char *text, size_t size);
 /* Bytes that an ordinary user may still write there; UINT64_MAX when it can't be asked. */
 uint64_t cache_disk_free(const struct cache *c);
 

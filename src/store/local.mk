@@ -9,6 +9,7 @@ librgetfs_a_SOURCES += \
 	src/store/extdb.c src/store/extdb.h \
 	src/store/extdb_open.c src/store/extdb_schema.h \
 	src/store/forget.c \
+	src/store/inventory.c src/store/inventory.h src/store/inventory_check.c \
 	src/store/load.c \
 	src/store/order.c \
 	src/store/record.c src/store/record.h \

@@ -154,7 +154,8 @@ int store_open(const struct store_config *cfg, struct store **ret, char owner[ST
 	s = store_new(cfg);
 	if (!s)
 		return -ENOMEM;
-	r = cache_open(&s->cache, cfg->dir, cfg->description, owner, STORE_OWNER_MAX);
+	r = cache_open(&s->cache, cfg->dir, cfg->description ? cfg->description : "", owner,
+		       STORE_OWNER_MAX);
 	if (r)
 		goto out;
 	if (s->cache.network)

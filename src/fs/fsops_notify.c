@@ -12,7 +12,8 @@
 
 #include "base/clock.h"
 
-#define TOTALS_EVERY_US (5 * USEC_PER_SEC)
+#define TOTALS_EVERY_US USEC_PER_SEC
+#define TOTALS_SHARE	20    /* counting takes at most that part of the time */
 #define QUEUE_MAX	65536 /* beyond, an ESTALE at the next open does the same more slowly */
 
 /* To be told: a name that leads elsewhere, or a node whose attributes are others. */
@@ -52,7 +53,7 @@ struct notifier {
 	struct pin_tree pins;
 	bool stopping;
 	bool want_totals;
-	uint64_t totals_at_us; /* when they were counted */
+	uint64_t totals_at_us; /* when they may be counted again */
 };
 
 static void count_file(struct fs *fs, struct manifest *m, uint32_t index, struct fs_totals *t)
@@ -72,8 +73,10 @@ static void count_file(struct fs *fs, struct manifest *m, uint32_t index, struct
 		t->bytes = add_sat_u64(t->bytes, size);
 }
 
-static void count_totals(struct fs *fs)
+/* Returns when it may be done again. */
+static uint64_t count_totals(struct fs *fs)
 {
+	uint64_t began_us = clock_now_us(), took_us;
 	struct manifest *m = tree_manifest(fs->tree);
 	uint32_t dirs = manifest_dir_count(m);
 	struct fs_totals t = {0};
@@ -93,6 +96,8 @@ static void count_totals(struct fs *fs)
 	atomic_store(&fs->total_files, t.files);
 	atomic_store(&fs->total_bytes, t.bytes);
 	atomic_store(&fs->total_unknown, t.unknown);
+	took_us = clock_now_us() - began_us;
+	return began_us + max_u64(TOTALS_EVERY_US, took_us * TOTALS_SHARE);
 }
 
 static void tell(struct fs *fs, const struct note *note)
@@ -107,6 +112,7 @@ static void tell(struct fs *fs, const struct note *note)
 static void *notifier_run(void *arg)
 {
 	struct notifier *n = arg;
+	uint64_t again_us;
 
 	mtx_lock(&n->lock);
 	while (!n->stopping) {
@@ -122,9 +128,9 @@ static void *notifier_run(void *arg)
 		} else if (n->want_totals) {
 			n->want_totals = false;
 			mtx_unlock(&n->lock);
-			count_totals(n->fs);
+			again_us = count_totals(n->fs);
 			mtx_lock(&n->lock);
-			n->totals_at_us = clock_now_us();
+			n->totals_at_us = again_us;
 		} else {
 			cnd_wait(&n->wake, &n->lock);
 		}
@@ -145,8 +151,7 @@ int notifier_new(struct fs *fs, struct notifier **ret)
 	cnd_init(&n->wake);
 	STAILQ_INIT(&n->queue);
 	RB_INIT(&n->pins);
-	count_totals(fs);
-	n->totals_at_us = clock_now_us();
+	n->totals_at_us = count_totals(fs);
 	r = pthread_create(&n->thread, NULL, notifier_run, n);
 	n->running = r == 0;
 	if (r) {
@@ -259,7 +264,7 @@ void notifier_want_totals(struct notifier *n)
 	uint64_t now = clock_now_us();
 
 	mtx_lock(&n->lock);
-	if (!n->want_totals && now >= n->totals_at_us + TOTALS_EVERY_US) {
+	if (!n->want_totals && now >= n->totals_at_us) {
 		n->want_totals = true;
 		cnd_signal(&n->wake);
 	}

@@ -8,6 +8,7 @@
  */
 #include <fcntl.h>
 #include <sched.h>
+#include <signal.h>
 #include <spawn.h>
 #include <sys/mount.h>
 #include <sys/wait.h>
@@ -101,6 +102,20 @@ static int abort_connection(const struct mount_entry *m)
 	return WIFEXITED(status) ? -WEXITSTATUS(status) : -EIO;
 }
 
+/*
+ * Where the control file system is not to be had, ending the daemon closes the connection as well.
+ * What it had made durable stays so.
+ */
+static int end_connection(const struct mount_entry *m)
+{
+	int r = abort_connection(m);
+	pid_t pid = r < 0 ? mounts_daemon(m->minor) : 0;
+
+	if (pid > 0)
+		r = kill(pid, SIGKILL) < 0 ? -errno : 0;
+	return r;
+}
+
 static void say_busy(const char *point)
 {
 	char holders[1024];
@@ -122,7 +137,7 @@ static int take_off(const struct unmount *u, const struct mount_entry *m)
 	int r;
 
 	if (u->force) {
-		r = abort_connection(m);
+		r = end_connection(m);
 		if (r < 0)
 			fprintf(stderr, "rgetfs: %s: its connection can't be aborted: %s\n",
 				m->point, strerror(-r));

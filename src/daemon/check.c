@@ -4,16 +4,19 @@
 #include "daemon/check.h"
 
 #include <sys/stat.h>
+#include <sys/statvfs.h>
 
 #define FUSE_CONF "/etc/fuse.conf"
 
 int check_mountpoint(const char *path, char **ret_real, char error[MANIFEST_ERROR_MAX])
 {
+	struct statvfs vfs;
 	struct stat st;
 	char *real;
 	int r;
 
-	real = stat(path, &st) < 0 ? NULL : realpath(path, NULL);
+	/* The kernel may answer stat for a dead mount from memory; statvfs it must ask for. */
+	real = stat(path, &st) < 0 || statvfs(path, &vfs) < 0 ? NULL : realpath(path, NULL);
 	if (!real) {
 		r = -errno;
 		if (r == -ENOTCONN)

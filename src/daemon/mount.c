@@ -22,12 +22,14 @@
 #include "base/lock.h"
 #include "base/strbuf.h"
 #include "daemon/check.h"
+#include "daemon/mounts.h"
 #include "daemon/paths.h"
 #include "daemon/ready.h"
 #include "daemon/source.h"
 
 #define MIN_FREE_MAX   (UINT64_C(1) << 30)
 #define PARKED_DEFAULT 2048
+#define OWNER_ENDS_US  (15 * USEC_PER_SEC)
 
 struct mount {
 	const struct mount_config *cfg;
@@ -233,6 +235,39 @@ static uint64_t min_free_of(const struct mount *mt)
 	return min_u64(MIN_FREE_MAX, (uint64_t)st.f_blocks * st.f_frsize / 20);
 }
 
+/* "1234 on host, MANIFEST on MOUNTPOINT": is that mount gone, so that its daemon can only be
+ * ending? */
+static bool owner_is_ending(const char *owner)
+{
+	const char *point = NULL;
+	struct mount_entry m;
+
+	for (const char *at = strstr(owner, " on /"); at; at = strstr(at + 1, " on /"))
+		point = at + 4;
+	if (!point)
+		return false;
+	if (mounts_at(point, &m) < 0)
+		return true;
+	mount_entry_done(&m);
+	return false;
+}
+
+/* umount(8) returns before the last checkpoint: who mounts again at once waits for that. */
+static int open_engine(const struct engine_config *cfg, struct engine **ret,
+		       char owner[STORE_OWNER_MAX])
+{
+	const struct timespec pause = {.tv_nsec = 50 * 1000 * 1000};
+	uint64_t until_us = clock_now_us() + OWNER_ENDS_US;
+
+	for (;;) {
+		int r = engine_new(cfg, ret, owner);
+
+		if (r != -EBUSY || !owner_is_ending(owner) || clock_now_us() >= until_us)
+			return r;
+		nanosleep(&pause, NULL);
+	}
+}
+
 static int start_engine(struct mount *mt, bool private_host, char error[MANIFEST_ERROR_MAX])
 {
 	struct engine_config cfg = mt->cfg->engine;
@@ -249,7 +284,7 @@ static int start_engine(struct mount *mt, bool private_host, char error[MANIFEST
 			cfg.parked_per_origin = PARKED_DEFAULT;
 		cfg.changed = object_changed;
 		cfg.ctx = mt;
-		r = engine_new(&cfg, &mt->engine, owner);
+		r = open_engine(&cfg, &mt->engine, owner);
 	}
 	if (r == -EBUSY)
 		snprintf(

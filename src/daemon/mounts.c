@@ -222,3 +222,69 @@ unsigned int mounts_holders(const char *point, char *buf, size_t size)
 		closedir(proc);
 	return count;
 }
+
+static bool fd_is_of(int procfd, const char *fd, unsigned int minor)
+{
+	char path[16 + NAME_MAX], line[64];
+	unsigned int found = 0;
+	FILE *f;
+	int at;
+
+	snprintf(path, sizeof(path), "fdinfo/%s", fd);
+	at = openat(procfd, path, O_RDONLY | O_CLOEXEC);
+	f = at >= 0 ? fdopen(at, "re") : NULL;
+	if (!f) {
+		if (at >= 0)
+			close(at);
+		return false;
+	}
+	while (!found && fgets(line, sizeof(line), f)) {
+		if (strncmp(line, "fuse_connection:", 16) == 0)
+			found = (unsigned int)strtoul(line + 16, NULL, 10);
+	}
+	fclose(f);
+	return found == minor;
+}
+
+static bool process_answers(int procfd, unsigned int minor)
+{
+	int fd = openat(procfd, "fd", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	DIR *d = fd >= 0 ? fdopendir(fd) : NULL;
+	struct dirent *e;
+	bool found = false;
+
+	if (!d) {
+		if (fd >= 0)
+			close(fd);
+		return false;
+	}
+	while (!found && (e = readdir(d))) {
+		found = link_leads_into(dirfd(d), e->d_name, "/dev/fuse") &&
+			fd_is_of(procfd, e->d_name, minor);
+	}
+	closedir(d);
+	return found;
+}
+
+pid_t mounts_daemon(unsigned int minor)
+{
+	DIR *proc = opendir("/proc");
+	struct dirent *e;
+	pid_t pid = 0;
+
+	while (proc && !pid && (e = readdir(proc))) {
+		int fd;
+
+		if (!isdigit((unsigned char)e->d_name[0]))
+			continue;
+		fd = openat(dirfd(proc), e->d_name, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+		if (fd < 0)
+			continue;
+		if (process_answers(fd, minor))
+			pid = (pid_t)strtol(e->d_name, NULL, 10);
+		close(fd);
+	}
+	if (proc)
+		closedir(proc);
+	return pid;
+}

@@ -6,6 +6,8 @@
 #ifndef DAEMON_MOUNTS_H
 #define DAEMON_MOUNTS_H
 
+#include <sys/types.h>
+
 #include "base/base.h"
 
 struct mount_entry {
@@ -29,5 +31,11 @@ int mounts_resolve(const char *path, char **ret);
  * in the mount at point; as many as may be looked at and fit. Returns how many.
  */
 unsigned int mounts_holders(const char *point, char *buf, size_t size);
+
+/*
+ * The process that answers connection minor, told by the kernel (fdinfo of /dev/fuse, Linux 6.4)
+ * for processes that we may look at. 0: none found.
+ */
+pid_t mounts_daemon(unsigned int minor);
 
 #endif

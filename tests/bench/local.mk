@@ -2,3 +2,9 @@
 check_PROGRAMS += tests/bench/reads
 tests_bench_reads_SOURCES = tests/bench/reads.c
 tests_bench_reads_LDADD = $(rgetfs_libs)
+dist_noinst_SCRIPTS += tests/bench/core tests/bench/scattered
+
+# The figures the mount is built for; some minutes, alone on the machine.
+.PHONY: bench-core
+bench-core: $(check_PROGRAMS) $(bin_PROGRAMS)
+	BUILD='$(abs_top_builddir)' $(top_srcdir)/tests/bench/core

@@ -199,11 +199,6 @@ static void task_unkick(struct sched_task *t)
 	TAILQ_REMOVE(&t->sched->kicked, t, kicked_entry);
 }
 
-uint64_t task_rate(const struct sched_task *t, uint64_t now_us)
-{
-	return meter_rate(&t->meter, 200 * USEC_PER_MS, now_us);
-}
-
 void task_free_if_done(struct sched_task *t)
 {
 	if (!t->closed || t->lease_count > 0)
@@ -404,7 +399,7 @@ int sched_want_add(struct sched *s, struct sched_task *t, struct range range, en
 		return -ENOMEM;
 	w->task = t;
 	w->user = want_user;
-	w->range = range_to_blocks(range, t->size);
+	w->range = gap_blocks(t, range);
 	timer_init(&w->timer, demand_deadline);
 	want_insert(w, prio, now_us);
 	*ret = w;

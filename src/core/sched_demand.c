@@ -59,10 +59,34 @@ static struct lease_priv *slot_victim(struct sched_origin *o, enum prio p, bool 
 	return best;
 }
 
+/* l ends soon instead of at once: nobody waits at this moment. */
+static void lease_yield(struct lease_priv *l, uint64_t now_us)
+{
+	uint64_t at = lease_cut_min(l, now_us);
+
+	if (l->whole || l->pub.probe || at + SPLIT_MIN_BYTES >= lease_end(l))
+		return;
+	l->yielding = true;
+	lease_cut(l, at);
+}
+
+void task_yield(struct sched_task *t, enum prio p, uint64_t now_us)
+{
+	struct lease_priv *l, *best = NULL;
+
+	TAILQ_FOREACH (l, &t->leases, task_entry) {
+		if (l->yielding && l->slot)
+			return;
+		if (l->slot && lower(l, p) && better_victim(l, best))
+			best = l;
+	}
+	if (best)
+		lease_yield(best, now_us);
+}
+
 bool slot_take(struct sched_origin *o, enum prio p, uint64_t now_us)
 {
 	struct lease_priv *l;
-	uint64_t at;
 	bool yielding;
 
 	if (slot_free(o))
@@ -74,13 +98,8 @@ bool slot_take(struct sched_origin *o, enum prio p, uint64_t now_us)
 		lease_cancel(l);
 		return slot_free(o);
 	}
-	/* Nobody waits at this moment: a lower class ends soon instead of at once, one at a time.
-	 */
-	at = lease_cut_min(l, now_us);
-	if (yielding || l->whole || l->pub.probe || at + SPLIT_MIN_BYTES >= lease_end(l))
-		return false;
-	l->yielding = true;
-	lease_cut(l, at);
+	if (!yielding)
+		lease_yield(l, now_us);
 	return false;
 }
 
@@ -218,7 +237,7 @@ static uint64_t watch_unanswered(struct lease_priv *l, uint64_t now_us)
 		lease_soft_stall(l, stuck - from, now_us);
 		return NEVER;
 	}
-	if (l->hedge || l->rival)
+	if (l->hedge || l->rival || l->pub.probe)
 		return stuck;
 	if (now_us >= late) {
 		hedge(l, now_us);

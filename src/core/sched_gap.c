@@ -11,11 +11,13 @@
 
 #define GAPS_LOOKED_AT 64
 
-/* Grow r to blocks; what the map calls a gap is whole blocks already, so this only guards S2. */
-static struct range to_blocks(const struct sched_task *t, struct range r)
+struct range gap_blocks(const struct sched_task *t, struct range r)
 {
-	return r.end == SIZE_UNKNOWN ? range_make(block_floor(r.off), r.end)
-				     : range_to_blocks(r, t->size);
+	struct range all = {0, t->size};
+
+	if (r.end == SIZE_UNKNOWN)
+		return range_intersect((struct range){block_floor(r.off), SIZE_UNKNOWN}, all);
+	return range_to_blocks(r, t->size);
 }
 
 /* The first part of g that no lease of t covers; where none is left, an empty range at what
@@ -50,7 +52,7 @@ int gap_next(struct sched_task *t, struct range within, struct range *ret)
 	while (!range_empty(within)) {
 		if (s->ops.next_gap(s->ctx, t->user, within, &g) < 0)
 			return -ENOENT;
-		g = uncovered(t, to_blocks(t, g));
+		g = uncovered(t, gap_blocks(t, g));
 		if (!range_empty(g)) {
 			*ret = g;
 			return 0;
@@ -147,7 +149,7 @@ struct range gap_piece(struct sched_task *t, const struct sched_origin *o, struc
 		       enum prio p, uint64_t now_us)
 {
 	unsigned int target = connect_target(t);
-	unsigned int busy = task_busy(t, now_us);
+	unsigned int busy = task_busy(t, p, now_us);
 	uint64_t rate = one_rate(t, o, now_us);
 	uint64_t cost = origin_cost_us(o, now_us);
 	uint64_t len, least = SPLIT_BLIND_BYTES;

@@ -119,7 +119,6 @@ struct source {
 	struct sched_origin *origin;
 	enum verdict refused; /* VERDICT_PART: not refused */
 	bool no_ranges;
-	bool ranges;		/* has answered with a part */
 	bool reresolved;	/* asked again once already */
 	unsigned int fails;	/* in a row */
 	uint64_t until_us;	/* backs off until then */
@@ -249,8 +248,6 @@ void task_recheck(struct sched_task *t, struct range r);
 void task_fail(struct sched_task *t, enum verdict why);
 void task_free_if_done(struct sched_task *t);
 void task_arm(struct sched_task *t, uint64_t at_us);
-/* What a task's transfers take together; windows follow the round trip. */
-uint64_t task_rate(const struct sched_task *t, uint64_t now_us);
 
 /* ---- sched_queue.c ---- */
 void task_enqueue(struct sched_task *t, uint64_t now_us);
@@ -264,6 +261,8 @@ void sched_dispatch(struct sched *s, uint64_t now_us);
 bool slot_free(const struct sched_origin *o);
 
 /* ---- sched_gap.c ---- */
+/* r grown to blocks and clipped to the size; an end of SIZE_UNKNOWN stays one. */
+struct range gap_blocks(const struct sched_task *t, struct range r);
 /* First part of within that is missing and covered by no lease of t; blocks. 0 or -ENOENT. */
 int gap_next(struct sched_task *t, struct range within, struct range *ret);
 /* First missing part of w, covered or not. 0 or -ENOENT. */
@@ -310,10 +309,12 @@ uint64_t lease_rate(const struct lease_priv *l, uint64_t now_us);
 uint64_t lease_eta_us(const struct lease_priv *l, uint64_t at, uint64_t now_us);
 /* Will be over within the time a next request needs: the next one may be asked. */
 bool lease_ending(const struct lease_priv *l, uint64_t now_us);
-/* Running leases of t that count against its number of connections. */
-unsigned int task_busy(const struct sched_task *t, uint64_t now_us);
+/* Running leases of t for p and higher that count against its number of connections. */
+unsigned int task_busy(const struct sched_task *t, enum prio p, uint64_t now_us);
 /* The highest class that waits for bytes of l still to come. */
 void lease_reprio(struct lease_priv *l);
+/* Leases that w now waits on run for its class at least. */
+void lease_raise(const struct sched_want *w);
 /* End l early where nobody wants its rest. */
 void lease_trim(struct lease_priv *l, uint64_t now_us);
 /* Take half of the longest remaining time of t's leases for one more. 0: there is a gap now, or
@@ -325,6 +326,8 @@ void lease_arm(struct lease_priv *l, uint64_t now_us);
 /* ---- sched_demand.c ---- */
 /* w's first missing byte lies in a running lease. True: that lease was cut, there is a gap now. */
 bool demand_inside(struct sched_want *w, struct range missing, uint64_t now_us);
+/* t has more connections than it may because of one for p: a lower one of its own ends soon. */
+void task_yield(struct sched_task *t, enum prio p, uint64_t now_us);
 /* A slot of o for class p; true: there is one now. */
 bool slot_take(struct sched_origin *o, enum prio p, uint64_t now_us);
 void demand_deadline(struct sched *s, struct timer *timer, uint64_t now_us);

@@ -41,13 +41,13 @@ bool lease_ending(const struct lease_priv *l, uint64_t now_us)
 	return lease_eta_us(l, lease_end(l), now_us) <= origin_cost_us(l->origin, now_us);
 }
 
-unsigned int task_busy(const struct sched_task *t, uint64_t now_us)
+unsigned int task_busy(const struct sched_task *t, enum prio p, uint64_t now_us)
 {
 	unsigned int n = 0;
 	struct lease_priv *l;
 
 	TAILQ_FOREACH (l, &t->leases, task_entry)
-		n += l->slot && !lease_ending(l, now_us);
+		n += l->slot && l->pub.prio <= p && !l->yielding && !lease_ending(l, now_us);
 	return n;
 }
 
@@ -279,6 +279,19 @@ void lease_reprio(struct lease_priv *l)
 	origin_touch(l->origin);
 }
 
+void lease_raise(const struct sched_want *w)
+{
+	struct lease_priv *l;
+
+	TAILQ_FOREACH (l, &w->task->leases, task_entry) {
+		if (!l->slot || l->pub.prio <= w->prio ||
+		    !range_overlaps(w->range, range_make(l->pub.off, lease_end(l))))
+			continue;
+		l->pub.prio = w->prio;
+		origin_touch(l->origin);
+	}
+}
+
 /* Where the last want of any class inside l ends; l's own pos when there is none. */
 static uint64_t wanted_end(const struct lease_priv *l)
 {
@@ -345,7 +358,7 @@ int lease_steal(struct sched_task *t, const struct sched_origin *o, enum prio p,
 	uint64_t cost = origin_cost_us(o, now_us);
 	uint64_t time, keep, at, end;
 	struct lease_priv *l = longest(t, cost, now_us, &time);
-	unsigned int busy = task_busy(t, now_us), target = connect_target(t);
+	unsigned int busy = task_busy(t, PRIO_BACKFILL, now_us), target = connect_target(t);
 
 	(void)p;
 	if (!l)

@@ -215,6 +215,7 @@ static int task_gap(struct sched_task *t, enum prio p, uint64_t now_us, struct r
 		if (p == PRIO_DEMAND && demand_inside(w, missing, now_us))
 			continue;
 		want_set_pending(w, false);
+		lease_raise(w);
 	}
 	return -ENOENT;
 }
@@ -237,7 +238,7 @@ static int task_range(struct sched_task *t, const struct sched_origin *o, enum p
 		*ret = range_make(gap.off, max_u64(gap.end, more.end));
 		return 0;
 	}
-	if (task_busy(t, now_us) >= connect_target(t))
+	if (task_busy(t, p, now_us) >= connect_target(t))
 		return -EAGAIN;
 	if (r < 0) {
 		if (t->running >= connect_target(t) || !slot_free(o) ||
@@ -250,23 +251,6 @@ static int task_range(struct sched_task *t, const struct sched_origin *o, enum p
 	gap = gap_extend(t, gap, p, UINT64_MAX);
 	*ret = gap_piece(t, o, gap, p, now_us);
 	return 0;
-}
-
-/* From a source without ranges: everything up to the last byte that anybody wants, from the start.
- */
-static int task_whole_range(struct sched_task *t, struct range *ret)
-{
-	struct sched_want *w;
-	uint64_t end = 0;
-
-	if (t->running > 0)
-		return -EAGAIN;
-	for (int p = 0; p < PRIO_COUNT; p++) {
-		TAILQ_FOREACH (w, &t->pending[p], entry)
-			end = max_u64(end, w->range.end);
-	}
-	*ret = range_make(0, end);
-	return end > 0 ? 0 : -EAGAIN;
 }
 
 static enum served serve_task(struct sched_task *t, struct sched_origin *o, enum prio p,
@@ -289,19 +273,19 @@ static enum served serve_task(struct sched_task *t, struct sched_origin *o, enum
 		e = -EAGAIN;
 	else
 		e = task_range(t, o, p, now_us, &r);
-	if (e == 0 && t->source[index].no_ranges)
-		e = task_whole_range(t, &r);
+	/* Without ranges everything from the start, once: what is wanted later comes along. */
+	if (e == 0 && t->source[index].no_ranges) {
+		e = t->running > 0 ? -EAGAIN : 0;
+		r = range_make(0, t->size);
+	}
 	if (e < 0) {
 		t->tried |= 1u << p;
 		return SERVED_NOTHING;
 	}
 	if (!slot_take(o, p, now_us)) {
 		index = p == PRIO_DEMAND ? source_spare(t, now_us) : t->source_count;
-		if (index == t->source_count) {
-			if (p == PRIO_DEMAND)
-				task_spill(t);
+		if (index == t->source_count)
 			return no_slot(o);
-		}
 	}
 	l = lease_start(t, index, r, p, false, now_us);
 	if (!l) {
@@ -310,7 +294,47 @@ static enum served serve_task(struct sched_task *t, struct sched_origin *o, enum
 		return SERVED_NOTHING;
 	}
 	l->whole = t->source[index].no_ranges;
+	if (p != PRIO_DEMAND && task_busy(t, PRIO_BACKFILL, now_us) > connect_target(t))
+		task_yield(t, p, now_us);
 	return SERVED_LEASE;
+}
+
+/* t was served at o: whose turn is next? */
+static void after_serve(struct sched_task *t, struct sched_origin *o, enum prio p, enum served r)
+{
+	enum prio next;
+
+	if (t->queued_at != o || t->queued_prio != p)
+		return;
+	if (r == SERVED_LEASE) {
+		/* The next one's turn; this one may want more. */
+		TAILQ_REMOVE(&o->queue[p], t, queue_entry);
+		TAILQ_INSERT_TAIL(&o->queue[p], t, queue_entry);
+	} else if (r == SERVED_NOTHING) {
+		next = task_best(t);
+		if (next == PRIO_COUNT)
+			task_dequeue(t);
+		else
+			task_requeue(t, o, next);
+	}
+}
+
+/* No slot at o for a demand: those with a mirror that has one go there, now or when it becomes
+ * free. */
+static enum served serve_elsewhere(struct sched_origin *o, uint64_t now_us)
+{
+	struct sched_task *t;
+	enum served r;
+
+	TAILQ_FOREACH (t, &o->queue[PRIO_DEMAND], queue_entry) {
+		if (source_spare(t, now_us) < t->source_count) {
+			r = serve_task(t, o, PRIO_DEMAND, now_us);
+			after_serve(t, o, PRIO_DEMAND, r);
+			return r;
+		}
+		task_spill(t);
+	}
+	return SERVED_FULL;
 }
 
 static enum served origin_serve(struct sched_origin *o, enum prio p, uint64_t now_us)
@@ -328,20 +352,9 @@ static enum served origin_serve(struct sched_origin *o, enum prio p, uint64_t no
 	if (p >= PRIO_FILL && origin_bulk_held(o, now_us))
 		return SERVED_FULL;
 	r = serve_task(t, o, p, now_us);
-	if (t->queued_at != o || t->queued_prio != p)
-		return r;
-	if (r == SERVED_LEASE) {
-		/* The next one's turn; this one may want more. */
-		TAILQ_REMOVE(&o->queue[p], t, queue_entry);
-		TAILQ_INSERT_TAIL(&o->queue[p], t, queue_entry);
-	} else if (r == SERVED_NOTHING) {
-		enum prio next = task_best(t);
-
-		if (next == PRIO_COUNT)
-			task_dequeue(t);
-		else
-			task_requeue(t, o, next);
-	}
+	after_serve(t, o, p, r);
+	if (r == SERVED_FULL && p == PRIO_DEMAND)
+		r = serve_elsewhere(o, now_us);
 	return r;
 }
 

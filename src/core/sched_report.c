@@ -54,8 +54,6 @@ void sched_lease_answered(struct sched *s, struct lease *pub, uint64_t now_us)
 		origin_unban(o);
 	if (l->cancelled)
 		return;
-	if (!l->whole)
-		t->source[pub->source].ranges = true;
 	if (l->rival)
 		race_won(l);
 	lease_arm(l, now_us);

@@ -11,3 +11,7 @@ check_PROGRAMS += tests/sim/sim_faults
 tests_sim_sim_faults_SOURCES = tests/sim/sim_faults.c tests/sim/sim.c tests/sim/sim.h
 tests_sim_sim_faults_LDADD = $(rgetfs_libs)
 TESTS += tests/sim/sim_faults
+check_PROGRAMS += tests/sim/sim_scale
+tests_sim_sim_scale_SOURCES = tests/sim/sim_scale.c
+tests_sim_sim_scale_LDADD = $(rgetfs_libs)
+TESTS += tests/sim/sim_scale

@@ -1,0 +1,846 @@
+/*
+ * test_sched.c - one rule of the scheduler at a time, with the transfers played by hand
+ */
+#include <check.h>
+
+#include "core/rangeset.h"
+#include "core/sched.h"
+
+#define KIB UINT64_C(1024)
+#define MIB (UINT64_C(1) << 20)
+#define MS  UINT64_C(1000)
+#define SEC UINT64_C(1000000)
+#define MAX 64
+
+static struct sched_config cfg;
+static struct sched *s;
+static struct sched_origin *origin[2];
+static struct sched_task *task;
+static struct rangeset have;
+static uint64_t now;
+
+/* What the ops were called with. */
+static struct lease *started[MAX];
+static unsigned int starts, cancels, holds, shrinks, satisfied, failed, probes_failed;
+static struct lease *last_cancelled, *last_held;
+static bool last_hold;
+static enum verdict last_why;
+
+static int op_next_gap(void *ctx, void *task_user, struct range within, struct range *ret)
+{
+	(void)ctx;
+	(void)task_user;
+	return rangeset_next_gap(&have, within, ret);
+}
+
+static void op_start(void *ctx, struct lease *l)
+{
+	(void)ctx;
+	ck_assert_uint_lt(starts, MAX);
+	started[starts++] = l;
+}
+
+static void op_shrunk(void *ctx, struct lease *l)
+{
+	(void)ctx;
+	(void)l;
+	shrinks++;
+}
+
+static void op_cancel(void *ctx, struct lease *l)
+{
+	(void)ctx;
+	last_cancelled = l;
+	cancels++;
+}
+
+static void op_hold(void *ctx, struct lease *l, bool hold)
+{
+	(void)ctx;
+	last_held = l;
+	last_hold = hold;
+	holds++;
+}
+
+static void op_satisfied(void *ctx, void *want_user)
+{
+	(void)ctx;
+	(void)want_user;
+	satisfied++;
+}
+
+static void op_failed(void *ctx, void *want_user, enum verdict why)
+{
+	(void)ctx;
+	(void)want_user;
+	last_why = why;
+	failed++;
+}
+
+static void op_probe_failed(void *ctx, void *task_user, enum verdict why)
+{
+	(void)ctx;
+	(void)task_user;
+	last_why = why;
+	probes_failed++;
+}
+
+static const struct sched_ops ops = {
+	.next_gap = op_next_gap,
+	.start = op_start,
+	.shrunk = op_shrunk,
+	.cancel = op_cancel,
+	.hold = op_hold,
+	.satisfied = op_satisfied,
+	.failed = op_failed,
+	.probe_failed = op_probe_failed,
+};
+
+static void defaults(void)
+{
+	cfg = (struct sched_config){
+		.max_connections = 8,
+		.max_per_origin = 4,
+		.connect_timeout_us = 10 * SEC,
+		.stall_timeout_us = 20 * SEC,
+		.retry_time_us = 60 * SEC,
+		.seed = 1,
+	};
+	starts = cancels = holds = shrinks = satisfied = failed = probes_failed = 0;
+	now = 1000 * SEC;
+	rangeset_init(&have);
+}
+
+static void begin(uint64_t size, unsigned int sources)
+{
+	s = sched_new(&cfg, &ops, NULL);
+	origin[0] = sched_origin_get(s, "http://a:80");
+	origin[1] = sched_origin_get(s, "http://b:80");
+	ck_assert_ptr_eq(sched_origin_get(s, "http://a:80"), origin[0]);
+	ck_assert_int_eq(sched_task_new(s, size, origin, sources, NULL, &task), 0);
+}
+
+static uint64_t tick(uint64_t after_us)
+{
+	uint64_t due;
+
+	now += after_us;
+	due = sched_tick(s, now);
+	sched_check(s);
+	return due;
+}
+
+static struct sched_want *want(uint64_t off, uint64_t end, enum prio p)
+{
+	struct sched_want *w;
+	enum verdict why;
+
+	ck_assert_int_eq(sched_want_add(s, task, range_make(off, end), p, NULL, now, &w, &why), 0);
+	return w;
+}
+
+/* The n-th lease is answered after ttfb_us on a connection that took connect_us. */
+static struct lease *answer(unsigned int n, uint64_t connect_us, uint64_t ttfb_us)
+{
+	struct lease *l = started[n];
+
+	now += connect_us;
+	sched_lease_connected(s, l, connect_us, now);
+	now += ttfb_us;
+	sched_lease_answered(s, l, now);
+	return l;
+}
+
+/* It brings everything up to pos at rate_bps, reported each 10 ms. */
+static void bring(struct lease *l, uint64_t from, uint64_t pos, uint64_t rate_bps)
+{
+	while (from < pos) {
+		from = min_u64(pos, from + rate_bps / 100);
+		now += 10 * MS;
+		rangeset_add(&have, range_make(block_floor(l->off), block_floor(from)));
+		sched_lease_progress(s, l, from, now);
+		tick(0);
+	}
+}
+
+static void finish(struct lease *l, enum verdict v, uint64_t pos)
+{
+	if (pos > l->off)
+		rangeset_add(&have, range_make(l->off, pos));
+	sched_lease_ended(s, l, v, pos, 0, now);
+	sched_lease_written(s, l, now);
+	tick(0);
+}
+
+static uint64_t end_of(const struct lease *l)
+{
+	return atomic_load(&l->end);
+}
+
+START_TEST(fill_of_a_known_size_is_one_lease)
+{
+	defaults();
+	begin(10 * MIB + 5, 1);
+	want(0, 10 * MIB + 5, PRIO_FILL);
+	ck_assert_uint_eq(starts, 0);
+	tick(0);
+	ck_assert_uint_eq(starts, 1);
+	ck_assert_uint_eq(started[0]->off, 0);
+	ck_assert_uint_eq(end_of(started[0]), 10 * MIB + 5);
+	ck_assert_int_eq(started[0]->prio, PRIO_FILL);
+	answer(0, MS, 20 * MS);
+	finish(started[0], VERDICT_PART, 10 * MIB + 5);
+	ck_assert_uint_eq(satisfied, 1);
+	ck_assert_uint_eq(tick(SEC), UINT64_MAX);
+	sched_task_close(s, task, now);
+	sched_free(s);
+	rangeset_done(&have);
+}
+END_TEST
+
+START_TEST(what_is_there_is_satisfied_by_the_next_tick)
+{
+	struct sched_want *w;
+
+	defaults();
+	begin(MIB, 1);
+	rangeset_add(&have, range_make(0, MIB));
+	want(0, MIB, PRIO_BACKFILL);
+	w = want(0, 4096, PRIO_DEMAND);
+	tick(0);
+	ck_assert_uint_eq(satisfied, 1);
+	ck_assert_uint_eq(starts, 0);
+	sched_want_remove(s, w, now);
+	sched_task_close(s, task, now);
+	sched_free(s);
+	rangeset_done(&have);
+}
+END_TEST
+
+START_TEST(demands_are_widened_and_merged_with_what_follows)
+{
+	defaults();
+	begin(64 * MIB, 1);
+	want(100, 200, PRIO_DEMAND);
+	want(BLOCK_SIZE, 3 * BLOCK_SIZE - 7, PRIO_DEMAND);
+	want(3 * BLOCK_SIZE, 16 * BLOCK_SIZE, PRIO_WINDOW);
+	want(0, 64 * MIB, PRIO_BACKFILL);
+	tick(0);
+	ck_assert_uint_eq(starts, 1);
+	ck_assert_uint_eq(started[0]->off, 0);
+	ck_assert_uint_eq(end_of(started[0]), 16 * BLOCK_SIZE);
+	ck_assert_int_eq(started[0]->prio, PRIO_DEMAND);
+	finish(started[0], VERDICT_PART, 16 * BLOCK_SIZE);
+	/* The rest goes to backfill. */
+	ck_assert_uint_eq(starts, 2);
+	ck_assert_uint_eq(started[1]->off, 16 * BLOCK_SIZE);
+	sched_task_close(s, task, now);
+	finish(started[1], VERDICT_CANCELLED, 0);
+	sched_free(s);
+	rangeset_done(&have);
+}
+END_TEST
+
+START_TEST(a_demand_near_ahead_waits_for_the_lease)
+{
+	struct lease *l;
+
+	defaults();
+	cfg.connections = 1;
+	begin(1024 * MIB, 1);
+	want(0, 1024 * MIB, PRIO_BACKFILL);
+	tick(0);
+	l = answer(0, MS, 20 * MS);
+	bring(l, 0, 10 * MIB, 50 * MIB);
+	/* 20 ms to the first byte of another request; 512 KiB take 10 ms */
+	want(10 * MIB + 512 * KIB, 10 * MIB + 512 * KIB + 4096, PRIO_DEMAND);
+	tick(0);
+	ck_assert_uint_eq(starts, 1);
+	ck_assert_uint_eq(shrinks, 0);
+	ck_assert_int_eq(l->prio, PRIO_DEMAND);
+	sched_task_close(s, task, now);
+	finish(l, VERDICT_CANCELLED, 10 * MIB);
+	sched_free(s);
+	rangeset_done(&have);
+}
+END_TEST
+
+START_TEST(a_demand_far_ahead_cuts_the_lease_and_holds_it)
+{
+	struct lease *l;
+	struct sched_want *w;
+
+	defaults();
+	cfg.connections = 1;
+	begin(1024 * MIB, 1);
+	want(0, 1024 * MIB, PRIO_BACKFILL);
+	tick(0);
+	l = answer(0, MS, 20 * MS);
+	bring(l, 0, 10 * MIB, 50 * MIB);
+	w = want(500 * MIB, 500 * MIB + 4096, PRIO_DEMAND);
+	tick(0);
+	ck_assert_uint_eq(end_of(l), 500 * MIB);
+	ck_assert_uint_eq(shrinks, 1);
+	ck_assert_uint_eq(starts, 2);
+	ck_assert_uint_eq(started[1]->off, 500 * MIB);
+	ck_assert_uint_eq(end_of(started[1]), 500 * MIB + BLOCK_SIZE);
+	ck_assert_uint_eq(holds, 1);
+	ck_assert(last_held == l && last_hold);
+	/* Bytes there, reader answered: others go on at once. */
+	answer(1, 0, 20 * MS);
+	rangeset_add(&have, range_make(500 * MIB, 500 * MIB + BLOCK_SIZE));
+	sched_want_remove(s, w, now);
+	tick(0);
+	ck_assert(last_held == l && !last_hold);
+	sched_task_close(s, task, now);
+	finish(started[1], VERDICT_PART, 500 * MIB + BLOCK_SIZE);
+	finish(l, VERDICT_CANCELLED, 10 * MIB);
+	sched_free(s);
+	rangeset_done(&have);
+}
+END_TEST
+
+START_TEST(a_hold_leaves_five_percent)
+{
+	struct lease *l;
+	uint64_t held = 0, begun, due;
+
+	defaults();
+	cfg.connections = 1;
+	cfg.retry_time_us = 0;
+	begin(1024 * MIB, 1);
+	want(0, 512 * MIB, PRIO_BACKFILL);
+	tick(0);
+	l = answer(0, MS, 20 * MS);
+	bring(l, 0, 10 * MIB, 50 * MIB);
+	want(900 * MIB, 900 * MIB + 4096, PRIO_DEMAND);
+	due = tick(0);
+	begun = now;
+	while (now < begun + 10 * SEC) {
+		bool on = last_held == l && last_hold;
+		uint64_t step = min_u64(due - now, 10 * MS);
+
+		/* The demand's answer never comes; its transfer trickles so that nobody calls it
+		 * stuck. */
+		if (on)
+			held += step;
+		due = tick(step);
+	}
+	ck_assert_uint_ge(held, 9 * SEC);
+	ck_assert_uint_le(held, 97 * SEC / 10);
+	sched_task_close(s, task, now);
+	for (unsigned int i = 1; i < starts; i++)
+		finish(started[i], VERDICT_CANCELLED, 0);
+	finish(l, VERDICT_CANCELLED, 10 * MIB);
+	sched_free(s);
+	rangeset_done(&have);
+}
+END_TEST
+
+START_TEST(a_demand_takes_the_slot_of_the_lowest)
+{
+	defaults();
+	cfg.max_per_origin = 1;
+	begin(1024 * MIB, 1);
+	want(0, 512 * MIB, PRIO_BACKFILL);
+	tick(0);
+	ck_assert_uint_eq(starts, 1);
+	want(900 * MIB, 900 * MIB + 1, PRIO_DEMAND);
+	tick(0);
+	ck_assert_uint_eq(cancels, 1);
+	ck_assert_ptr_eq(last_cancelled, started[0]);
+	ck_assert_uint_eq(starts, 2);
+	ck_assert_int_eq(started[1]->prio, PRIO_DEMAND);
+	/* Two demands: nobody to take a slot from. */
+	want(700 * MIB, 700 * MIB + 1, PRIO_DEMAND);
+	tick(0);
+	ck_assert_uint_eq(starts, 2);
+	finish(started[0], VERDICT_CANCELLED, 0);
+	finish(started[1], VERDICT_PART, 900 * MIB + BLOCK_SIZE);
+	ck_assert_uint_eq(starts, 3);
+	ck_assert_uint_eq(started[2]->off, 700 * MIB);
+	sched_task_close(s, task, now);
+	finish(started[2], VERDICT_CANCELLED, 0);
+	sched_free(s);
+	rangeset_done(&have);
+}
+END_TEST
+
+START_TEST(a_covered_window_raises_its_lease)
+{
+	struct lease *l;
+
+	defaults();
+	cfg.connections = 1;
+	cfg.max_per_origin = 1;
+	begin(1024 * MIB, 1);
+	want(0, 1024 * MIB, PRIO_BACKFILL);
+	tick(0);
+	l = answer(0, MS, 20 * MS);
+	bring(l, 0, 10 * MIB, 50 * MIB);
+	want(500 * MIB, 510 * MIB, PRIO_WINDOW);
+	tick(0);
+	/* Covered by the backfill: it is not cut for read-ahead. */
+	ck_assert_uint_eq(shrinks, 0);
+	ck_assert_int_eq(l->prio, PRIO_WINDOW);
+	sched_task_close(s, task, now);
+	finish(l, VERDICT_CANCELLED, 10 * MIB);
+	sched_free(s);
+	rangeset_done(&have);
+}
+END_TEST
+
+START_TEST(window_asks_backfill_to_end_soon)
+{
+	struct lease *l;
+
+	defaults();
+	cfg.max_per_origin = 1;
+	begin(1024 * MIB, 1);
+	want(0, 512 * MIB, PRIO_BACKFILL);
+	tick(0);
+	l = answer(0, MS, 20 * MS);
+	bring(l, 0, 10 * MIB, 50 * MIB);
+	want(600 * MIB, 610 * MIB, PRIO_WINDOW);
+	tick(0);
+	ck_assert_uint_eq(starts, 1);
+	ck_assert_uint_eq(shrinks, 1);
+	ck_assert_uint_le(end_of(l), 11 * MIB);
+	tick(0);
+	ck_assert_uint_eq(shrinks, 1);
+	finish(l, VERDICT_PART, end_of(l));
+	ck_assert_uint_eq(starts, 2);
+	ck_assert_uint_eq(started[1]->off, 600 * MIB);
+	sched_task_close(s, task, now);
+	finish(started[1], VERDICT_CANCELLED, 0);
+	sched_free(s);
+	rangeset_done(&have);
+}
+END_TEST
+
+START_TEST(mirrors_in_order_and_the_end_of_all)
+{
+	struct sched_want *w;
+	enum verdict why = VERDICT_PART;
+
+	defaults();
+	begin(MIB, 2);
+	want(0, MIB, PRIO_FILL);
+	tick(0);
+	ck_assert_uint_eq(started[0]->source, 0);
+	finish(started[0], VERDICT_WRONG_RANGE, 0);
+	ck_assert_uint_eq(starts, 2);
+	ck_assert_uint_eq(started[1]->source, 1);
+	/* 404 of a resolved address: asked once more, then believed. */
+	finish(started[1], VERDICT_GONE, 0);
+	ck_assert_uint_eq(starts, 3);
+	ck_assert_uint_eq(started[2]->source, 1);
+	ck_assert_uint_eq(failed, 0);
+	finish(started[2], VERDICT_GONE, 0);
+	ck_assert_uint_eq(failed, 1);
+	ck_assert_int_eq(last_why, VERDICT_WRONG_RANGE);
+	ck_assert_int_eq(sched_want_add(s, task, range_make(0, 1), PRIO_DEMAND, NULL, now, &w,
+					&why),
+			 -EIO);
+	ck_assert_int_eq(why, VERDICT_WRONG_RANGE);
+	sched_task_forgive(s, task, now);
+	want(0, 1, PRIO_DEMAND);
+	tick(0);
+	ck_assert_uint_eq(starts, 4);
+	sched_task_close(s, task, now);
+	finish(started[3], VERDICT_CANCELLED, 0);
+	sched_free(s);
+	rangeset_done(&have);
+}
+END_TEST
+
+START_TEST(a_broken_transfer_goes_on_where_it_was)
+{
+	struct lease *l;
+
+	defaults();
+	begin(64 * MIB, 1);
+	want(0, 64 * MIB, PRIO_FILL);
+	tick(0);
+	l = answer(0, MS, MS);
+	rangeset_add(&have, range_make(0, 10 * MIB));
+	sched_lease_ended(s, l, VERDICT_RESET, 10 * MIB + 100, 0, now);
+	/* It brought something: again at once, from the last whole block, also before it is
+	 * written. */
+	tick(0);
+	ck_assert_uint_eq(starts, 2);
+	ck_assert_uint_eq(started[1]->off, 10 * MIB);
+	sched_lease_written(s, l, now);
+	/* It brings nothing: with a pause, twice as long each time. */
+	sched_lease_ended(s, started[1], VERDICT_RESET, 10 * MIB, 0, now);
+	sched_lease_written(s, started[1], now);
+	tick(0);
+	ck_assert_uint_eq(starts, 2);
+	ck_assert_uint_le(tick(0), now + 100 * MS);
+	tick(100 * MS);
+	ck_assert_uint_eq(starts, 3);
+	sched_task_close(s, task, now);
+	finish(started[2], VERDICT_CANCELLED, 0);
+	sched_free(s);
+	rangeset_done(&have);
+}
+END_TEST
+
+START_TEST(a_ban_ends_with_one_test_request)
+{
+	struct sched_origin_info info;
+	struct sched_task *other;
+	struct sched_want *w;
+	enum verdict why;
+	uint64_t due;
+
+	defaults();
+	begin(MIB, 1);
+	ck_assert_int_eq(sched_task_new(s, MIB, origin, 1, NULL, &other), 0);
+	want(0, MIB, PRIO_FILL);
+	sched_want_add(s, other, range_make(0, MIB), PRIO_FILL, NULL, now, &w, &why);
+	tick(0);
+	ck_assert_uint_eq(starts, 2);
+	sched_lease_ended(s, started[0], VERDICT_BUSY, 0, 5 * SEC, now);
+	sched_lease_ended(s, started[1], VERDICT_BUSY, 0, 3 * SEC, now);
+	sched_lease_written(s, started[0], now);
+	sched_lease_written(s, started[1], now);
+	due = tick(0);
+	ck_assert_uint_eq(starts, 2);
+	sched_origin_info(origin[0], &info);
+	ck_assert_uint_ge(info.banned_until_us, now + 5 * SEC);
+	ck_assert_uint_le(info.banned_until_us, now + 6 * SEC);
+	/* halved once for one burst */
+	ck_assert_uint_eq(info.budget, 2);
+	ck_assert_uint_eq(due, info.banned_until_us);
+	tick(due - now - 1);
+	ck_assert_uint_eq(starts, 2);
+	tick(1);
+	ck_assert_uint_eq(starts, 3);
+	answer(2, MS, MS);
+	tick(0);
+	/* it is answered: the others too */
+	ck_assert_uint_eq(starts, 4);
+	sched_task_close(s, task, now);
+	sched_task_close(s, other, now);
+	finish(started[2], VERDICT_CANCELLED, 0);
+	finish(started[3], VERDICT_CANCELLED, 0);
+	sched_free(s);
+	rangeset_done(&have);
+}
+END_TEST
+
+START_TEST(a_whole_body_serves_everything)
+{
+	struct lease *l;
+
+	defaults();
+	begin(64 * MIB, 1);
+	want(10 * MIB, 10 * MIB + 1, PRIO_DEMAND);
+	tick(0);
+	l = started[0];
+	ck_assert(sched_lease_whole(s, l, now));
+	ck_assert_uint_eq(l->off, 0);
+	ck_assert_uint_eq(end_of(l), 64 * MIB);
+	sched_lease_answered(s, l, now);
+	want(60 * MIB, 60 * MIB + 1, PRIO_DEMAND);
+	want(0, 64 * MIB, PRIO_BACKFILL);
+	tick(0);
+	ck_assert_uint_eq(starts, 1);
+	ck_assert_uint_eq(shrinks, 0);
+	/* It breaks: from 0 again. */
+	bring(l, 0, 20 * MIB, 100 * MIB);
+	finish(l, VERDICT_RESET, 20 * MIB);
+	ck_assert_uint_eq(starts, 2);
+	ck_assert_uint_eq(started[1]->off, 0);
+	ck_assert_uint_eq(end_of(started[1]), 64 * MIB);
+	sched_task_close(s, task, now);
+	finish(started[1], VERDICT_CANCELLED, 0);
+	sched_free(s);
+	rangeset_done(&have);
+}
+END_TEST
+
+START_TEST(a_whole_body_is_refused_when_a_mirror_has_ranges)
+{
+	defaults();
+	begin(64 * MIB, 2);
+	want(10 * MIB, 10 * MIB + 1, PRIO_DEMAND);
+	tick(0);
+	ck_assert(!sched_lease_whole(s, started[0], now));
+	finish(started[0], VERDICT_CANCELLED, 0);
+	ck_assert_uint_eq(starts, 2);
+	ck_assert_uint_eq(started[1]->source, 1);
+	ck_assert_uint_eq(started[1]->off, 10 * MIB);
+	sched_task_close(s, task, now);
+	finish(started[1], VERDICT_CANCELLED, 0);
+	sched_free(s);
+	rangeset_done(&have);
+}
+END_TEST
+
+START_TEST(an_unknown_size_is_one_open_lease)
+{
+	struct lease *l;
+
+	defaults();
+	begin(SIZE_UNKNOWN, 1);
+	want(0, SIZE_UNKNOWN, PRIO_FILL);
+	tick(0);
+	ck_assert_uint_eq(starts, 1);
+	l = answer(0, MS, MS);
+	ck_assert_uint_eq(end_of(l), SIZE_UNKNOWN);
+	sched_task_set_size(s, task, 3 * MIB + 1, now);
+	ck_assert_uint_eq(end_of(l), 3 * MIB + 1);
+	tick(0);
+	ck_assert_uint_eq(starts, 1);
+	finish(l, VERDICT_PART, 3 * MIB + 1);
+	ck_assert_uint_eq(satisfied, 1);
+	sched_task_close(s, task, now);
+	sched_free(s);
+	rangeset_done(&have);
+}
+END_TEST
+
+START_TEST(a_body_without_a_length_tells_the_size_at_its_end)
+{
+	struct lease *l;
+
+	defaults();
+	begin(SIZE_UNKNOWN, 1);
+	want(0, SIZE_UNKNOWN, PRIO_FILL);
+	tick(0);
+	l = started[0];
+	ck_assert(sched_lease_whole(s, l, now));
+	sched_lease_answered(s, l, now);
+	finish(l, VERDICT_WHOLE, 12345);
+	ck_assert_uint_eq(starts, 1);
+	ck_assert_uint_eq(satisfied, 1);
+	sched_task_close(s, task, now);
+	sched_free(s);
+	rangeset_done(&have);
+}
+END_TEST
+
+START_TEST(nobody_wants_it_any_more)
+{
+	struct lease *l;
+	struct sched_want *w;
+
+	defaults();
+	cfg.connections = 1;
+	begin(1024 * MIB, 1);
+	w = want(0, 1024 * MIB, PRIO_FILL);
+	want(0, 4 * MIB, PRIO_BACKFILL);
+	tick(0);
+	l = answer(0, MS, 20 * MS);
+	bring(l, 0, 2 * MIB, 50 * MIB);
+	sched_want_remove(s, w, now);
+	tick(0);
+	/* What backfill wants, and no more. */
+	ck_assert_uint_eq(end_of(l), 4 * MIB);
+	ck_assert_int_eq(l->prio, PRIO_BACKFILL);
+	sched_task_close(s, task, now);
+	finish(l, VERDICT_CANCELLED, 2 * MIB);
+	sched_free(s);
+	rangeset_done(&have);
+}
+END_TEST
+
+START_TEST(the_users_number_of_connections_is_taken_at_once)
+{
+	struct sched_stats st;
+
+	defaults();
+	cfg.connections = 4;
+	begin(64 * MIB, 1);
+	want(0, 64 * MIB, PRIO_FILL);
+	tick(0);
+	ck_assert_uint_eq(starts, 4);
+	for (unsigned int i = 0; i < 4; i++) {
+		ck_assert_uint_eq(started[i]->off, i * 16 * MIB);
+		ck_assert_uint_eq(end_of(started[i]), (i + 1) * 16 * MIB);
+		answer(i, MS, MS);
+	}
+	/* One is through: it takes half of another's rest. */
+	bring(started[1], 16 * MIB, 17 * MIB, 10 * MIB);
+	bring(started[2], 32 * MIB, 33 * MIB, 10 * MIB);
+	bring(started[3], 48 * MIB, 49 * MIB, 10 * MIB);
+	finish(started[0], VERDICT_PART, 16 * MIB);
+	ck_assert_uint_eq(starts, 5);
+	sched_stats(s, &st);
+	ck_assert_uint_eq(st.steals, 1);
+	ck_assert_uint_eq(started[4]->off % BLOCK_SIZE, 0);
+	sched_task_close(s, task, now);
+	for (unsigned int i = 1; i < 5; i++)
+		finish(started[i], VERDICT_CANCELLED, 0);
+	sched_free(s);
+	rangeset_done(&have);
+}
+END_TEST
+
+START_TEST(probes)
+{
+	struct sched_task *other;
+
+	defaults();
+	cfg.max_per_origin = 1;
+	begin(SIZE_UNKNOWN, 1);
+	ck_assert_int_eq(sched_task_new(s, SIZE_UNKNOWN, origin, 1, NULL, &other), 0);
+	sched_task_probe(s, other, PRIO_BACKFILL, now);
+	tick(0);
+	ck_assert_uint_eq(starts, 1);
+	ck_assert(started[0]->probe);
+	ck_assert_uint_eq(end_of(started[0]), 1);
+	/* Somebody waits for this one: it does not queue behind a background question. */
+	sched_task_probe(s, task, PRIO_BACKFILL, now);
+	tick(0);
+	ck_assert_uint_eq(starts, 1);
+	sched_task_probe(s, task, PRIO_DEMAND, now);
+	tick(0);
+	ck_assert_uint_eq(starts, 2);
+	ck_assert_ptr_eq(last_cancelled, started[0]);
+	finish(started[0], VERDICT_CANCELLED, 0);
+	finish(started[1], VERDICT_DENIED, 0);
+	ck_assert_uint_eq(starts, 3);
+	finish(started[2], VERDICT_DENIED, 0);
+	ck_assert_uint_eq(probes_failed, 1);
+	ck_assert_int_eq(last_why, VERDICT_DENIED);
+	/* The cancelled one is asked again. */
+	ck_assert_uint_eq(starts, 4);
+	ck_assert_ptr_eq(started[3]->task, other);
+	finish(started[3], VERDICT_PART, 1);
+	ck_assert_uint_eq(probes_failed, 1);
+	sched_task_close(s, task, now);
+	sched_task_close(s, other, now);
+	sched_free(s);
+	rangeset_done(&have);
+}
+END_TEST
+
+START_TEST(a_stalled_transfer_loses_its_lease)
+{
+	defaults();
+	begin(MIB, 2);
+	want(0, MIB, PRIO_DEMAND);
+	tick(0);
+	/* no byte, no answer: the timeouts of connecting and stalling */
+	tick(29 * SEC);
+	ck_assert_uint_eq(cancels, 0);
+	tick(2 * SEC);
+	ck_assert_uint_eq(cancels, 1);
+	finish(started[0], VERDICT_CANCELLED, 0);
+	ck_assert_uint_eq(starts, 2);
+	ck_assert_uint_eq(started[1]->source, 1);
+	/* it is answered and then stops: a reader waits, so not for long */
+	answer(1, MS, 10 * MS);
+	rangeset_add(&have, range_make(0, BLOCK_SIZE));
+	sched_lease_progress(s, started[1], BLOCK_SIZE, now);
+	for (int i = 0; i < 10 && cancels < 2; i++)
+		tick(200 * MS);
+	ck_assert_uint_eq(cancels, 2);
+	finish(started[1], VERDICT_CANCELLED, BLOCK_SIZE);
+	ck_assert_uint_eq(starts, 3);
+	ck_assert_uint_eq(started[2]->off, BLOCK_SIZE);
+	sched_task_close(s, task, now);
+	finish(started[2], VERDICT_CANCELLED, 0);
+	sched_free(s);
+	rangeset_done(&have);
+}
+END_TEST
+
+START_TEST(lost_bytes_are_fetched_again)
+{
+	defaults();
+	begin(MIB, 1);
+	want(0, MIB, PRIO_DEMAND);
+	tick(0);
+	answer(0, MS, MS);
+	sched_lease_ended(s, started[0], VERDICT_PART, MIB, 0, now);
+	tick(0);
+	/* On its way to the disk: covered. */
+	ck_assert_uint_eq(starts, 1);
+	/* The disk had none of it. */
+	sched_lease_written(s, started[0], now);
+	tick(0);
+	ck_assert_uint_eq(starts, 2);
+	rangeset_add(&have, range_make(0, MIB));
+	finish(started[1], VERDICT_PART, MIB);
+	rangeset_remove(&have, range_make(BLOCK_SIZE, 2 * BLOCK_SIZE));
+	sched_task_lost(s, task, now);
+	tick(0);
+	ck_assert_uint_eq(starts, 3);
+	ck_assert_uint_eq(started[2]->off, BLOCK_SIZE);
+	ck_assert_uint_eq(end_of(started[2]), 2 * BLOCK_SIZE);
+	sched_task_close(s, task, now);
+	finish(started[2], VERDICT_CANCELLED, 0);
+	sched_free(s);
+	rangeset_done(&have);
+}
+END_TEST
+
+START_TEST(nothing_happens_before_the_time_a_tick_told)
+{
+	uint64_t due;
+
+	defaults();
+	cfg.retry_time_us = 10 * SEC;
+	begin(MIB, 1);
+	want(0, MIB, PRIO_DEMAND);
+	tick(0);
+	finish(started[0], VERDICT_CONNECT, 0);
+	while (failed == 0) {
+		unsigned int before = starts;
+
+		due = tick(0);
+		ck_assert_uint_gt(due, now);
+		ck_assert_uint_lt(due, now + 60 * SEC);
+		tick(due - now - 1);
+		ck_assert_uint_eq(starts, before);
+		ck_assert_uint_eq(failed, 0);
+		tick(1);
+		for (unsigned int i = before; i < starts; i++)
+			finish(started[i], VERDICT_CONNECT, 0);
+	}
+	ck_assert_int_eq(last_why, VERDICT_CONNECT);
+	sched_task_close(s, task, now);
+	sched_free(s);
+	rangeset_done(&have);
+}
+END_TEST
+
+int main(void)
+{
+	Suite *suite = suite_create("sched");
+	TCase *tc = tcase_create("sched");
+	SRunner *sr = srunner_create(suite);
+	int bad;
+
+	tcase_add_test(tc, fill_of_a_known_size_is_one_lease);
+	tcase_add_test(tc, what_is_there_is_satisfied_by_the_next_tick);
+	tcase_add_test(tc, demands_are_widened_and_merged_with_what_follows);
+	tcase_add_test(tc, a_demand_near_ahead_waits_for_the_lease);
+	tcase_add_test(tc, a_demand_far_ahead_cuts_the_lease_and_holds_it);
+	tcase_add_test(tc, a_hold_leaves_five_percent);
+	tcase_add_test(tc, a_demand_takes_the_slot_of_the_lowest);
+	tcase_add_test(tc, a_covered_window_raises_its_lease);
+	tcase_add_test(tc, window_asks_backfill_to_end_soon);
+	tcase_add_test(tc, mirrors_in_order_and_the_end_of_all);
+	tcase_add_test(tc, a_broken_transfer_goes_on_where_it_was);
+	tcase_add_test(tc, a_ban_ends_with_one_test_request);
+	tcase_add_test(tc, a_whole_body_serves_everything);
+	tcase_add_test(tc, a_whole_body_is_refused_when_a_mirror_has_ranges);
+	tcase_add_test(tc, an_unknown_size_is_one_open_lease);
+	tcase_add_test(tc, a_body_without_a_length_tells_the_size_at_its_end);
+	tcase_add_test(tc, nobody_wants_it_any_more);
+	tcase_add_test(tc, the_users_number_of_connections_is_taken_at_once);
+	tcase_add_test(tc, probes);
+	tcase_add_test(tc, a_stalled_transfer_loses_its_lease);
+	tcase_add_test(tc, lost_bytes_are_fetched_again);
+	tcase_add_test(tc, nothing_happens_before_the_time_a_tick_told);
+	suite_add_tcase(suite, tc);
+	srunner_run_all(sr, CK_ENV);
+	bad = srunner_ntests_failed(sr);
+	srunner_free(sr);
+	return bad ? 1 : 0;
+}

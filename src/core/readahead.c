@@ -11,7 +11,8 @@
  *   - it has read RUN_LONG from 0 on without a gap.
  * Then two bandwidth-delay products, or what they may be while the rate is unknown, up to half a
  * second or 32 first-byte times of data. A run whose skips exceed a quarter of what it read gets no
- * window.
+ * window, and neither does one that has found all it read in the cache: what looks at a file a
+ * second time makes no request.
  */
 #include "core/readahead.h"
 
@@ -150,8 +151,11 @@ void readahead_read(struct readahead *ra, struct range r, uint64_t size, bool hi
 	}
 	c->used = ++ra->clock;
 	cursor_advance(c, r);
+	c->missed |= !hit;
 	if (c->run >= RUN_LONG)
 		ra->random_misses = 0;
+	if (!c->missed)
+		return;
 	c->window = min_u64(window(ra, c, r, size, limit), limit->window_max);
 	/* Asked for in pieces worth a request: again when a quarter of it is read. */
 	if (c->window == 0 || (c->ahead > c->next && c->ahead - c->next > c->window / 4 * 3))

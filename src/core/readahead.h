@@ -20,7 +20,8 @@ struct readahead_cursor {
 	uint64_t skipped; /* bytes it passed over */
 	uint64_t used;	  /* order of last use; 0: cursor not in use */
 	unsigned int reads;
-	bool bold; /* began at 0 with a full kernel read-ahead: a whole-file reader */
+	bool missed; /* something of this run was not in the cache */
+	bool bold;   /* began at 0 with a full kernel read-ahead: a whole-file reader */
 };
 
 struct readahead {

@@ -203,6 +203,24 @@ START_TEST(reordered_reads_are_one_run)
 }
 END_TEST
 
+START_TEST(what_is_cached_starts_no_window)
+{
+	struct program p;
+
+	begin(&p, 100 * MIB);
+	for (uint64_t off = 0; off < 8 * MIB; off += 128 * KIB)
+		reads(&p, off, 128 * KIB);
+	readahead_init(&p.ra); /* opened again */
+	for (uint64_t off = 0; off < 8 * MIB; off += 128 * KIB)
+		ck_assert_uint_eq(reads(&p, off, 128 * KIB), 0);
+	/* Going on from there to where nothing is yet starts one. */
+	for (uint64_t off = 8 * MIB; off < 90 * MIB; off += 128 * KIB)
+		reads(&p, off, 128 * KIB);
+	ck_assert_uint_gt(p.ra.cursor[0].window, 0);
+	end(&p);
+}
+END_TEST
+
 int main(void)
 {
 	Suite *s = suite_create("readahead");
@@ -218,6 +236,7 @@ int main(void)
 	tcase_add_test(tc, whole_file_reader_opens_wide);
 	tcase_add_test(tc, skips_and_seeks);
 	tcase_add_test(tc, reordered_reads_are_one_run);
+	tcase_add_test(tc, what_is_cached_starts_no_window);
 	suite_add_tcase(s, tc);
 	srunner_run_all(sr, CK_ENV);
 	failed = srunner_ntests_failed(sr);

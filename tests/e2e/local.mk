@@ -3,6 +3,7 @@ check_PROGRAMS += tests/e2e/access
 tests_e2e_access_SOURCES = tests/e2e/access.c
 tests_e2e_access_LDADD = librgetfs.a -lm
 e2e_tests = \
+	tests/e2e/mount-life.t \
 	tests/e2e/origin.t
 TESTS += $(e2e_tests)
 dist_check_SCRIPTS += $(e2e_tests)

@@ -95,7 +95,7 @@ int cache_attach(struct cache *c, uint64_t id, uint64_t cookie, uint64_t ino, ui
 		 uint64_t claimed_end, struct backing **ret)
 {
 	struct backing *b;
-	struct stat st;
+	struct stat st = {0};
 	int fd;
 
 	fd = backing_open(c, id, cookie, ino, &st);
@@ -126,7 +126,7 @@ int cache_unlink(struct cache *c, uint64_t id, uint64_t cookie)
 int backing_reopen(struct cache *c, const struct backing *b, uint64_t id, struct backing **ret)
 {
 	struct backing *n;
-	struct stat st;
+	struct stat st = {0};
 	int fd;
 
 	fd = backing_open(c, id, b->cookie, b->ino, &st);
@@ -262,7 +262,7 @@ int backing_empty(struct backing *b)
 
 int backing_allocated(const struct backing *b, uint64_t *ret)
 {
-	struct stat st;
+	struct stat st = {0};
 
 	if (fstat(b->fd, &st) < 0)
 		return -errno;

@@ -65,7 +65,7 @@ struct batch_step {
 };
 
 struct batch {
-	STAILQ_HEAD(, batch_step) steps;
+	STAILQ_HEAD(batch_steps, batch_step) steps;
 	size_t count;
 	int error; /* -ENOMEM sticks; then the batch is not to be applied */
 };

@@ -169,7 +169,7 @@ static void cache_init(struct cache *c)
 
 static int enter(struct cache *c, const char *dir)
 {
-	struct stat st, path_st;
+	struct stat st = {0}, path_st;
 	struct statvfs vfs;
 	int r;
 
@@ -199,7 +199,7 @@ static int enter(struct cache *c, const char *dir)
 static int cache_try(struct cache *c, const char *dir, const char *description, char *owner,
 		     size_t owner_size)
 {
-	struct stat st;
+	struct stat st = {0};
 	int r;
 
 	cache_init(c);

@@ -27,7 +27,7 @@ struct dbjob {
 struct dbthread {
 	struct mtx lock; /* RANK_QUEUE; guards queue, stopping and each job's done and result */
 	struct cnd wake, ended;
-	STAILQ_HEAD(, dbjob) queue;
+	STAILQ_HEAD(dbjob_queue, dbjob) queue;
 	bool stopping;
 
 	pthread_t thread;

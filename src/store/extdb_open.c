@@ -111,8 +111,8 @@ static int extdb_check_schema(sqlite3 *sql)
 		const char *name = (const char *)sqlite3_column_text(stmt, 0);
 		const char *text = (const char *)sqlite3_column_text(stmt, 1);
 
-		if (n >= ARRAY_SIZE(schema) || !name || !text || strcmp(name, schema[n].name) ||
-		    strcmp(text, schema[n].text)) {
+		if (n >= ARRAY_SIZE(schema) || !name || !text ||
+		    strcmp(name, schema[n].name) != 0 || strcmp(text, schema[n].text) != 0) {
 			code = SQLITE_CORRUPT;
 			break;
 		}

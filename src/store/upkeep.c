@@ -113,16 +113,32 @@ static void upkeep_do(struct store *s, unsigned int due)
 	mtx_unlock(&s->lock);
 }
 
+/* Sleep until something is due, asked for, or the end; what is due. */
+static unsigned int upkeep_wait_locked(struct store *s) REQUIRES(s->lock)
+{
+	unsigned int due;
+	uint64_t until;
+
+	while (!(due = upkeep_due_locked(s, clock_now_us(), &until)) && s->asked == s->answered &&
+	       !s->stopping) {
+		if (until == UINT64_MAX)
+			cnd_wait(&s->wake, &s->lock);
+		else
+			cnd_wait_until(&s->wake, &s->lock, until);
+	}
+	return due;
+}
+
 void *upkeep_main(void *arg)
 {
 	struct store *s = arg;
-	uint64_t round, until;
 	unsigned int due, tries = 0;
+	uint64_t round;
 
 	pthread_setname_np(pthread_self(), "rgetfs-store");
 	mtx_lock(&s->lock);
 	for (;;) {
-		due = upkeep_due_locked(s, clock_now_us(), &until);
+		due = upkeep_wait_locked(s);
 		if (s->stopping) {
 			/* The last rounds: everything, atimes too, as long as there is something.
 			 */
@@ -131,12 +147,6 @@ void *upkeep_main(void *arg)
 			due = (s->work & ~(unsigned int)(WORK_EVICT | WORK_SWEEP)) | WORK_NEW |
 			      WORK_TOUCHED;
 			s->work = 0;
-		} else if (!due && s->asked == s->answered) {
-			if (until == UINT64_MAX)
-				cnd_wait(&s->wake, &s->lock);
-			else
-				cnd_wait_until(&s->wake, &s->lock, until);
-			continue;
 		}
 		round = s->asked;
 		/* NOW belongs to the checkpoint it hurried. */

@@ -130,7 +130,7 @@ size_t version_block_len(const struct version *v, uint64_t off)
 
 bool version_check_block(const struct backing *b, uint64_t off, size_t len, uint64_t sum)
 {
-	void *buf = malloc(len);
+	void *buf = malloc(BLOCK_SIZE);
 	bool good;
 
 	if (!buf)
@@ -515,7 +515,7 @@ void version_learn(struct version *v, const struct validator *got)
 	mtx_lock(&v->lock);
 	had = v->validator;
 	validator_learn(&v->validator, got);
-	if (strcmp(had.etag, v->validator.etag) ||
+	if (strcmp(had.etag, v->validator.etag) != 0 ||
 	    had.last_modified != v->validator.last_modified || had.size != v->validator.size)
 		poke = version_mark_meta_locked(v);
 	mtx_unlock(&v->lock);

@@ -49,7 +49,7 @@ struct version {
 	struct rangeset dirty;	   /* present, in no checkpoint yet */
 	struct rangeset syncing;   /* present, in the running checkpoint */
 	struct rangeset condemned; /* evicting, to be forgotten by the upkeep thread */
-	TAILQ_HEAD(, claim) claims;
+	TAILQ_HEAD(claim_list, claim) claims;
 	unsigned int pins[2]; /* readers by the parity of the epoch they came in */
 	unsigned int epoch;
 	unsigned int holds;

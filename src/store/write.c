@@ -48,17 +48,20 @@ static int version_backing(struct version *v, struct backing **ret)
 		return r;
 	}
 	v->making = true; /* version_set_size() waits for it as well */
+	/* Before there is a file: the sweep removes those that nobody in memory knows. */
+	cookie = random_cookie();
+	v->cookie = cookie;
 	size = extmap_size(v->map);
 	mtx_unlock(&v->lock);
 
-	cookie = random_cookie();
 	r = cache_create(&v->store->cache, v->id, cookie, size, &b);
 	mtx_lock(&v->lock);
 	v->making = false;
 	if (!r) {
 		v->backing = b;
-		v->cookie = cookie;
 		*ret = backing_get(b);
+	} else {
+		v->cookie = 0;
 	}
 	cnd_broadcast(&v->changed);
 	mtx_unlock(&v->lock);

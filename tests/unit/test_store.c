@@ -354,6 +354,25 @@ START_TEST(nothing_new_no_checkpoint)
 }
 END_TEST
 
+/* The sweep of a directory that was not closed properly runs beside the first writes. */
+START_TEST(new_files_survive_the_sweep)
+{
+	struct version *v;
+
+	for (uint32_t i = 1; i <= 30; i++) {
+		v = open_version(i, 1, SIZE);
+		ck_assert_int_eq(test_write(v, 0, BLOCK_SIZE, i, 1), 0);
+		version_put(v);
+	}
+	reopen();
+	for (uint32_t i = 1; i <= 30; i++) {
+		v = open_version(i, 1, SIZE);
+		ck_assert(test_present(v, 0, BLOCK_SIZE, i, 1));
+		version_put(v);
+	}
+}
+END_TEST
+
 START_TEST(many_records_load_quickly)
 {
 	struct store_record rec = {.size = 1000, .mtime = 5, .asked_s = 6}, got;
@@ -395,6 +414,7 @@ static Suite *suite(void)
 	tcase_add_test(tc, second_owner_is_refused);
 	tcase_add_test(tc, directory_must_be_private);
 	tcase_add_test(tc, nothing_new_no_checkpoint);
+	tcase_add_loop_test(tc, new_files_survive_the_sweep, 0, 10);
 	tcase_add_test(tc, many_records_load_quickly);
 	suite_add_tcase(st, tc);
 	return st;

@@ -183,7 +183,7 @@ START_TEST(database_page_damaged)
 	off_t at;
 
 	ck_assert_int_eq(fstat(fd, &st), 0);
-	at = (_i / 2) * 4096;
+	at = (off_t)(_i / 2) * 4096;
 	if (at < st.st_size) {
 		ck_assert_int_eq(pread(fd, page, sizeof(page), at), sizeof(page));
 		if (_i % 2)

@@ -14,7 +14,6 @@
 #define SIZE	(6 * MIB + 777)
 #define LIMIT	(8 * MIB)
 #define OBJECTS 3
-#define READERS 4
 #define RUN_US	(3 * USEC_PER_SEC)
 
 static char dir[DIR_MAX];
@@ -43,7 +42,7 @@ static struct version *open_version(uint32_t object)
 
 static void *reader(void *arg)
 {
-	uint32_t state = (uint32_t)(uintptr_t)arg;
+	uint32_t state = *(const uint32_t *)arg;
 
 	while (!atomic_load(&stop)) {
 		uint32_t object = 1 + random_next(&state) % OBJECTS;
@@ -74,7 +73,7 @@ static void *reader(void *arg)
 /* Fills gaps like the engine's writers do, two of them the same ones. */
 static void *writer(void *arg)
 {
-	uint32_t state = (uint32_t)(uintptr_t)arg;
+	uint32_t state = *(const uint32_t *)arg;
 
 	while (!atomic_load(&stop)) {
 		uint32_t object = 1 + random_next(&state) % OBJECTS;
@@ -96,7 +95,7 @@ static void *writer(void *arg)
 /* Whatever a user may order at any time. Also sees to it that no reader waits for ever. */
 static void *disturber(void *arg)
 {
-	uint32_t state = (uint32_t)(uintptr_t)arg;
+	uint32_t state = *(const uint32_t *)arg;
 	uint64_t blocks, bad;
 
 	while (!atomic_load(&stop)) {
@@ -129,17 +128,16 @@ static void *disturber(void *arg)
 
 static void run(void)
 {
-	pthread_t thread[READERS + 3];
-	size_t n = 0;
+	static void *(*const role[])(void *) = {reader, reader, reader,	  reader,
+						writer, writer, disturber};
+	/* Two writers go the same way. */
+	static uint32_t seed[ARRAY_SIZE(role)] = {11, 12, 13, 14, 5, 5, 9};
+	pthread_t thread[ARRAY_SIZE(role)];
+	size_t n;
 
 	atomic_store(&stop, false);
-	for (; n < READERS; n++)
-		ck_assert_int_eq(pthread_create(&thread[n], NULL, reader,
-						(void *)(uintptr_t)(n + 11)),
-				 0);
-	ck_assert_int_eq(pthread_create(&thread[n++], NULL, writer, (void *)(uintptr_t)5), 0);
-	ck_assert_int_eq(pthread_create(&thread[n++], NULL, writer, (void *)(uintptr_t)5), 0);
-	ck_assert_int_eq(pthread_create(&thread[n++], NULL, disturber, (void *)(uintptr_t)9), 0);
+	for (n = 0; n < ARRAY_SIZE(role); n++)
+		ck_assert_int_eq(pthread_create(&thread[n], NULL, role[n], &seed[n]), 0);
 	for (uint64_t end = clock_now_us() + RUN_US; clock_now_us() < end;) {
 		nanosleep(&(struct timespec){.tv_nsec = 20000000}, NULL);
 		if (cfg.cache_size != UINT64_MAX)

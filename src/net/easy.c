@@ -90,10 +90,11 @@ static int easy_before_request(void *user, char *ip, char *local_ip, int port, i
 		}
 	}
 	r->fd = sockets_find(&r->inst->sockets, local_ip, local_port);
-	if (r->opened_count > 0)
-		easy_forget_opened(r, r->fd);
 	if (r->pauses & PAUSE_HOLD)
 		socket_clamp(r->fd, HOLD_WINDOW);
+	else if (r->opened_count == 0) /* used before, perhaps by one that was held to its end */
+		socket_clamp(r->fd, UINT32_MAX);
+	easy_forget_opened(r, r->fd);
 	r->asked_us = clock_now_us();
 	return CURL_PREREQFUNC_OK;
 }
@@ -245,7 +246,7 @@ static void easy_set_request(struct run *r, const char *proxy, bool *failed)
 	SET(r, failed, CURLOPT_SUPPRESS_CONNECT_HEADERS, 1L);
 	if (cfg->user_agent)
 		SET(r, failed, CURLOPT_USERAGENT, cfg->user_agent);
-	if (r->rq.ranged) {
+	if (r->rq.ranged && (run_is_http(r) || !r->rq.probe)) {
 		if (http_format_range(range, sizeof(range), r->rq.range) < 0)
 			*failed = true;
 		else

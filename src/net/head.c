@@ -143,7 +143,7 @@ size_t head_on_line(char *data, size_t size, size_t count, void *user)
 		r->outcome = VERDICT_HEADERS;
 		return 0;
 	}
-	if (r->judged || strncmp(r->origin.scheme, "http", 4) != 0)
+	if (r->judged || !run_is_http(r))
 		return len;
 	if (line_begins(data, len, "HTTP/"))
 		head_keep_status(r, data, len);
@@ -155,40 +155,47 @@ size_t head_on_line(char *data, size_t size, size_t count, void *user)
 	return head_judge(r) ? len : 0;
 }
 
-/* ftp and sftp have no headers: what libcurl learned takes their place, and is judged all the same.
+/*
+ * ftp and sftp have no headers: what libcurl learned takes their place, and is judged all the same.
+ * Of a range it tells no total; a probe is asked without one (easy.c), so that it does.
  */
-bool head_synthesise(struct run *r)
+static void head_invent(struct run *r, uint64_t length, long filetime)
 {
-	curl_off_t length = -1;
 	struct http_resp *resp = r->resp;
-	long filetime = -1;
 
-	if (strncmp(r->origin.scheme, "http", 4) == 0) {
-		r->outcome = VERDICT_PROTOCOL; /* a body, or an end, without a header */
-		return false;
-	}
-	curl_easy_getinfo(r->easy, CURLINFO_CONTENT_LENGTH_DOWNLOAD_T, &length);
-	curl_easy_getinfo(r->easy, CURLINFO_FILETIME, &filetime);
 	http_resp_init(resp);
-	resp->status = r->rq.ranged ? 206 : 200;
-	resp->total = SIZE_UNKNOWN;
-	if (length >= 0) {
-		resp->has_length = true;
-		resp->length = (uint64_t)length;
-	}
-	if (r->rq.ranged) {
+	resp->has_length = length != SIZE_UNKNOWN && !r->rq.probe;
+	resp->length = length;
+	if (r->rq.ranged && length != 0) {
+		resp->status = 206;
 		resp->has_content_range = resp->content_range_ok = true;
 		resp->range = r->rq.range;
-		if (length >= 0)
-			resp->range = range_of_length(r->rq.range.off, (uint64_t)length);
-		resp->total = r->want.size;
+		if (!r->rq.probe && length != SIZE_UNKNOWN)
+			resp->range = range_of_length(r->rq.range.off, length);
+		resp->total = r->rq.probe ? length : r->want.size;
 	} else {
-		resp->total = length >= 0 ? (uint64_t)length : SIZE_UNKNOWN;
+		resp->status = 200;
+		resp->has_length = length != SIZE_UNKNOWN;
+		resp->total = length;
 	}
 	resp->validator.size = resp->total;
 	if (filetime >= 0) {
 		resp->validator.last_modified = filetime;
 		resp->has_validator_header = true;
 	}
+}
+
+bool head_synthesise(struct run *r)
+{
+	curl_off_t length = -1;
+	long filetime = -1;
+
+	if (run_is_http(r)) {
+		r->outcome = VERDICT_PROTOCOL; /* a body, or an end, without a header */
+		return false;
+	}
+	curl_easy_getinfo(r->easy, CURLINFO_CONTENT_LENGTH_DOWNLOAD_T, &length);
+	curl_easy_getinfo(r->easy, CURLINFO_FILETIME, &filetime);
+	head_invent(r, length >= 0 ? (uint64_t)length : SIZE_UNKNOWN, filetime);
 	return head_judge(r);
 }

@@ -105,11 +105,9 @@ static bool hop_name_allowed(struct run *r)
 
 static bool hop_scheme_allowed(const struct run *r, const struct url_origin *before)
 {
-	bool web = strcmp(r->origin.scheme, "http") == 0 || strcmp(r->origin.scheme, "https") == 0;
-
 	if (r->first_hop || !before)
 		return true;
-	if (!web)
+	if (!run_is_http(r))
 		return false;
 	return strcmp(before->scheme, "https") != 0 || strcmp(r->origin.scheme, "https") == 0;
 }
@@ -202,12 +200,36 @@ bool hop_resolved_died(const struct run *r, enum verdict v, int status)
 	       v == VERDICT_TLS || v == VERDICT_SCHEME;
 }
 
+/* Blanks and bytes beyond ASCII are no part of a URL, but servers send them raw; as browsers read
+ * them. */
+static char *hop_escape(const char *location)
+{
+	static const char hex[] = "0123456789ABCDEF";
+	char *to, *p = malloc(3 * strlen(location) + 1);
+
+	if (!p)
+		return NULL;
+	for (to = p; *location; location++) {
+		unsigned char c = (unsigned char)*location;
+
+		if (c != ' ' && c < 0x80) {
+			*to++ = (char)c;
+			continue;
+		}
+		*to++ = '%';
+		*to++ = hex[c >> 4];
+		*to++ = hex[c & 15];
+	}
+	*to = '\0';
+	return p;
+}
+
 enum verdict hop_next(struct run *r)
 {
 	struct fetch_shared *sh = r->inst->shared;
 	struct url_origin before = r->origin;
 	enum addr_scope scope = r->scope;
-	char *url;
+	char *url, *location;
 	enum verdict v;
 	int error;
 
@@ -218,7 +240,13 @@ enum verdict hop_next(struct run *r)
 	url = malloc(URL_MAX);
 	if (!url)
 		return VERDICT_INTERNAL;
-	error = url_resolve(r->url, r->resp->location, url, URL_MAX);
+	location = hop_escape(r->resp->location);
+	if (!location) {
+		free(url);
+		return VERDICT_INTERNAL;
+	}
+	error = url_resolve(r->url, location, url, URL_MAX);
+	free(location);
 	if (error == 0) {
 		r->redirects++;
 		atomic_fetch_add_explicit(&sh->redirects, 1, memory_order_relaxed);

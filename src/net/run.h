@@ -132,6 +132,12 @@ struct instance {
 	atomic_bool pool_woken; /* a chunk came back: try those that wait for one */
 };
 
+/* This hop; else ftp, ftps or sftp, which libcurl alone speaks. */
+static inline bool run_is_http(const struct run *r)
+{
+	return strcmp(r->origin.scheme, "http") == 0 || strcmp(r->origin.scheme, "https") == 0;
+}
+
 /* ---- run.c ---- */
 /* Copies rq. 0 or -ENOMEM. On any thread. */
 int run_new(const struct transfer_request *rq, struct run **ret);

@@ -358,7 +358,7 @@ static void caller_body(void *user, uint64_t off, struct chunk *chunk)
 	/* Right only at the lease's end and at the object's, which is told by nothing more coming.
 	 */
 	c->cut_block = (off + chunk->len - c->rq.grid) % BLOCK_SIZE;
-	for (size_t i = 0; i < chunk->len; i++) {
+	for (size_t i = 0; i < chunk->len && !c->any_content; i++) {
 		if (chunk->data[i] != content_at(off + i)) {
 			caller_is_wrong(c, "wrong byte", off + i);
 			break;

@@ -59,6 +59,7 @@ struct caller {
 	/* what to do */
 	enum transfer_answer answer;
 	uint64_t end_on_whole; /* what a kept WHOLE makes of *end; 0: leave it */
+	bool any_content;      /* it is not by the formula */
 	bool keep_chunks;      /* do not give them back until caller_free_chunks() */
 	struct range awaited;
 	/* what happened */

@@ -19,7 +19,7 @@
 /*
  * "/STATUS/TARGET": that redirect to TARGET. "/deny-STATUS…": that refusal. "/count-N/": to
  * "/count-N+1/".
- * "/cookie": sets one. All else is good.
+ * "/raw": to what is no URL as it stands. All else is good.
  */
 static bool serve(struct conn *c, const char *request, void *user)
 {
@@ -40,8 +40,10 @@ static bool serve(struct conn *c, const char *request, void *user)
 			c, "HTTP/1.1 302 On\r\nLocation: /count-%lu\r\nContent-Length: 0\r\n\r\n",
 			number + 1);
 	}
-	if (strncmp(target, "/cookie", 7) == 0)
-		conn_say(c, "HTTP/1.1 103 Early\r\n\r\n");
+	if (strcmp(target, "/raw") == 0)
+		return conn_say(
+			c,
+			"HTTP/1.1 302 On\r\nLocation: /a b\xc3\xa9?x= #frag\r\nContent-Length: 0\r\n\r\n");
 	if (target[1] == '3') {
 		number = strtoul(target + 1, &rest, 10);
 		return conn_say(
@@ -119,6 +121,9 @@ START_TEST(relative_redirects)
 	assert_verdict(&c, VERDICT_PART);
 	ck_assert_str_eq(c.resolved, server_url(home, "/good?x=1"));
 	ck_assert(strncmp(server_request(home, 1), "GET /good?x=1 HTTP/1.1\r\n", 24) == 0);
+	ask(&c, server_url(home, "/raw"));
+	assert_verdict(&c, VERDICT_PART);
+	ck_assert_str_eq(c.resolved, server_url(home, "/a%20b%C3%A9?x=%20"));
 }
 END_TEST
 

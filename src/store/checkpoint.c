@@ -14,6 +14,9 @@
 #include "base/log.h"
 #include "store/store_priv.h"
 
+/* Of objects in one transaction: a million at once would be half a gigabyte of rows. */
+#define RECORDS_AT_ONCE 8192
+
 struct entry {
 	struct version *v; /* a reference */
 	struct backing *b; /* a reference; NULL: only size or validator are new */
@@ -182,12 +185,12 @@ static int sync_files(struct checkpoint *c)
 }
 
 /* Objects whose rows are to be written, with those of fresh versions among them. */
-static int gather_records(struct checkpoint *c)
+static int gather_records(struct checkpoint *c, bool *ret_more)
 {
 	struct store *s = c->s;
 	struct object_row row;
 	struct record *rec;
-	size_t n = 0;
+	size_t max;
 	int r = 0;
 
 	mtx_lock(&s->lock);
@@ -197,20 +200,20 @@ static int gather_records(struct checkpoint *c)
 		if (e->skip || e->result || !e->fresh || e->v->rec->version != e->v)
 			continue;
 		e->v->rec->version_row = e->v->id;
-		records_mark(&s->records, e->v->rec);
+		records_mark_first(&s->records, e->v->rec);
 	}
-	TAILQ_FOREACH (rec, &s->records.dirty, link)
-		n++;
-	c->record = calloc(n + 1, sizeof(struct record *));
+	max = RECORDS_AT_ONCE + c->count;
+	c->record = calloc(max, sizeof(struct record *));
 	if (!c->record)
 		r = -ENOMEM;
-	while (!r && (rec = TAILQ_FIRST(&s->records.dirty)) != NULL) {
+	while (!r && c->record_count < max && (rec = TAILQ_FIRST(&s->records.dirty)) != NULL) {
 		record_row(rec, &row);
 		batch_object(&c->batch, &row);
 		TAILQ_REMOVE(&s->records.dirty, rec, link);
 		rec->dirty = false;
 		c->record[c->record_count++] = rec;
 	}
+	*ret_more = !TAILQ_EMPTY(&s->records.dirty);
 	mtx_unlock(&s->lock);
 	return r;
 }
@@ -307,13 +310,36 @@ static void undo_commit(struct checkpoint *c)
 	}
 }
 
+/* Records beyond those of the first transaction. */
+static int commit_more(struct store *s)
+{
+	struct checkpoint c = {.s = s};
+	bool more = true;
+	int r = 0;
+
+	while (!r && more) {
+		batch_init(&c.batch);
+		c.record_count = 0;
+		r = gather_records(&c, &more);
+		if (!r)
+			r = dbthread_apply(&s->db, &c.batch, false);
+		if (r)
+			undo_commit(&c);
+		batch_done(&c.batch);
+		free(c.record);
+		c.record = NULL;
+	}
+	return r;
+}
+
 static int commit(struct checkpoint *c, bool flush)
 {
 	struct version **touched = NULL;
 	size_t touched_count = 0;
+	bool more = false;
 	int r;
 
-	r = gather_records(c);
+	r = gather_records(c, &more);
 	gather_rows(c);
 	if (!r && flush)
 		r = store_collect(c->s, is_touched, &touched, &touched_count);
@@ -325,7 +351,7 @@ static int commit(struct checkpoint *c, bool flush)
 	if (r)
 		undo_commit(c);
 	release_touched(touched, touched_count);
-	return r;
+	return !r && more ? commit_more(c->s) : r;
 }
 
 static int begin(struct checkpoint *c)

@@ -67,6 +67,14 @@ void records_mark(struct records *rs, struct record *rec)
 	TAILQ_INSERT_TAIL(&rs->dirty, rec, link);
 }
 
+void records_mark_first(struct records *rs, struct record *rec)
+{
+	if (rec->dirty)
+		TAILQ_REMOVE(&rs->dirty, rec, link);
+	rec->dirty = true;
+	TAILQ_INSERT_HEAD(&rs->dirty, rec, link);
+}
+
 int record_set_text(char **text, const struct validator *v)
 {
 	char buf[VALIDATOR_TEXT_MAX], *copy;

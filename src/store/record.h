@@ -45,7 +45,10 @@ void records_done(struct records *rs);
 struct record *records_find(struct records *rs, const struct object_key *key);
 /* Found or made. NULL: no memory. */
 struct record *records_make(struct records *rs, const struct object_key *key);
+/* Its row is to be written. */
 void records_mark(struct records *rs, struct record *rec);
+/* … before those of others. */
+void records_mark_first(struct records *rs, struct record *rec);
 /* Replace a text by the validator's. 0 or -ENOMEM (nothing changed). */
 int record_set_text(char **text, const struct validator *v);
 /* The validator of the object, and of its current version. */

@@ -35,7 +35,9 @@ struct store_config {
 	uint64_t checkpoint_bytes; /* … and most bytes (64 MiB) */
 	/*
 	 * Called on a store thread with no lock held: bytes of v became gaps (evicted, wrong
-	 * checksum, failed sync) so that the engine can want them again.
+	 * checksum, failed sync), or its extents have just been loaded and it is not complete, so
+	 * that the engine can want what is missing. May call what is in version.h, never anything
+	 * here that waits.
 	 */
 	void (*lost)(void *ctx, struct version *v);
 	void *ctx;

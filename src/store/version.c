@@ -251,7 +251,7 @@ static int waiter_answer(struct waiter *w, struct backing *b)
 	const void *data = NULL;
 	int r;
 
-	if (!w->memory && b)
+	if (!w->memory && !w->copy && b)
 		data = backing_map(b, w->range);
 	if (!data) {
 		if (!w->memory)

@@ -26,6 +26,12 @@ struct version;
 struct waiter {
 	struct range range; /* not empty, within the size */
 	void (*done)(struct waiter *w, int error, const void *data);
+	/*
+	 * data must be plain memory. Otherwise it may be a mapping of the backing file, which is
+	 * for handing to the kernel: looking at it is SIGBUS if somebody shortens the file under
+	 * us.
+	 */
+	bool copy;
 
 	/* version.c's own */
 	TAILQ_ENTRY(waiter) link;

@@ -1,9 +1,10 @@
 /*
- * store_crash.h - a process that fills a cache and says what it was told is durable, and the check afterwards
+ * store_crash.h - a process that fills a cache and says what it was told is durable, and the check
+ * afterwards
  *
- * The child writes blocks by formula to several objects, lets checkpoints run, drops, and reports on a pipe.
- * However it ends: whatever was told durable and not given up since must be there when the directory is opened
- * again, and every byte that is there must be the formula's.
+ * The child writes blocks by formula to several objects, lets checkpoints run, drops, and reports
+ * on a pipe. However it ends: whatever was told durable and not given up since must be there when
+ * the directory is opened again, and every byte that is there must be the formula's.
  */
 #ifndef TESTS_CRASH_STORE_CRASH_H
 #define TESTS_CRASH_STORE_CRASH_H
@@ -24,7 +25,8 @@ uint32_t crash_random(void);
 void crash_child(const char *dir, int fd) __attribute__((noreturn));
 /* Read reports until the pipe ends. */
 void crash_listen(int fd, struct promises *p);
-/* Open the directory, compare, close. 0, or -1 and a line on stdout; *ret_present: blocks that were there. */
+/* Open the directory, compare, close. 0, or -1 and a line on stdout; *ret_present: blocks that were
+ * there. */
 int crash_check(const char *dir, struct promises *p, uint64_t *ret_present);
 
 #endif

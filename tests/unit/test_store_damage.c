@@ -510,6 +510,37 @@ START_TEST(damaged_while_open)
 }
 END_TEST
 
+/* While it is mapped, too: nobody who looks at the bytes himself may be killed by that. */
+START_TEST(file_shortened_while_open)
+{
+	char path[DIR_MAX * 2];
+	struct version *v;
+	struct test_read r;
+	uint64_t there = 0;
+
+	ck_assert(backing_of(1, path));
+	s = test_open(&cfg);
+	v = open_version(1);
+	ck_assert_int_eq(test_read_now(v, 0, MIB, 1, 1), 0); /* maps it */
+	ck_assert_int_eq(truncate(path, 2 * MIB + 100), 0);
+	for (uint64_t at = 0; at < SIZE; at += BLOCK_SIZE) {
+		test_read_init(&r, at, BLOCK_SIZE, 1, 1);
+		r.waiter.copy = true;
+		if (version_read(v, &r.waiter) == -EINPROGRESS && version_cancel(v, &r.waiter))
+			continue;
+		ck_assert_int_eq(test_read_wait(&r), 0);
+		there += BLOCK_SIZE;
+	}
+	ck_assert_uint_eq(there, 2 * MIB);
+	ck_assert_int_eq(store_checkpoint(s), 0);
+	for (uint64_t at = 0; at < SIZE; at += MIB)
+		ck_assert_int_eq(test_write(v, at, MIB, 1, 1), 0);
+	for (uint64_t at = 0; at < SIZE; at += MIB)
+		ck_assert_int_eq(test_read_now(v, at, MIB, 1, 1), 0);
+	version_put(v);
+}
+END_TEST
+
 static Suite *suite(void)
 {
 	Suite *st = suite_create("store_damage");
@@ -530,6 +561,7 @@ static Suite *suite(void)
 	tcase_add_loop_test(tc, log_deleted, 0, 2);
 	tcase_add_test(tc, file_deleted);
 	tcase_add_test(tc, file_shortened);
+	tcase_add_test(tc, file_shortened_while_open);
 	tcase_add_test(tc, file_replaced_by_a_copy);
 	tcase_add_test(tc, file_holds_older_bytes);
 	tcase_add_test(tc, file_has_a_hole);

@@ -352,7 +352,9 @@ static int short_options(const struct parse *p, int argc, char **argv, int *at)
 			if (!value)
 				return bad_option(p, "this option needs a value: ", argv[*at]);
 		}
-		r = o ? apply(p, o, target, value) : apply_list(p, value);
+		if (!o)
+			return apply_list(p, value);
+		r = apply(p, o, target, value);
 		if (r < 0 || value)
 			return r;
 	}

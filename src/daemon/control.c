@@ -48,7 +48,7 @@ struct control {
 
 	struct mtx lock; /* RANK_CONTROL; guards all below */
 	struct cnd ended;
-	LIST_HEAD(, connection) connections;
+	LIST_HEAD(connection_list, connection) connections;
 	unsigned int count, threads;
 	bool stopping;
 };

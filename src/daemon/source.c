@@ -30,29 +30,30 @@ static int read_all(int fd, char **ret, size_t *ret_len)
 	size_t len = 0, room = 65536;
 	char *data = malloc(room);
 	ssize_t n = 1;
+	int r = data ? 0 : -ENOMEM;
 
-	while (data && n > 0) {
+	while (r == 0 && n > 0) {
 		if (len == room) {
 			char *more = room < DOWNLOAD_MAX ? realloc(data, room * 2) : NULL;
 
 			if (!more) {
-				free(data);
-				return room < DOWNLOAD_MAX ? -ENOMEM : -EFBIG;
+				r = room < DOWNLOAD_MAX ? -ENOMEM : -EFBIG;
+				break;
 			}
 			data = more;
 			room *= 2;
 		}
 		n = read(fd, data + len, room - len);
-		if (n < 0 && errno == EINTR)
-			n = 1;
-		else if (n > 0)
+		if (n > 0)
 			len += (size_t)n;
+		else if (n < 0 && errno == EINTR)
+			n = 1;
+		else if (n < 0)
+			r = -errno;
 	}
-	if (!data)
-		return -ENOMEM;
-	if (n < 0) {
+	if (r < 0) {
 		free(data);
-		return -errno;
+		return r;
 	}
 	*ret = data;
 	*ret_len = len;

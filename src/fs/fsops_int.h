@@ -43,7 +43,7 @@ struct fs {
 
 	struct mtx lock; /* RANK_FILES; guards all below */
 	struct cnd drained;
-	LIST_HEAD(, open_file) open_files;
+	LIST_HEAD(open_file_list, open_file) open_files;
 	unsigned int parked; /* requests that somebody else will answer */
 };
 

@@ -48,7 +48,7 @@ struct notifier {
 
 	struct mtx lock; /* RANK_QUEUE; guards all below */
 	struct cnd wake;
-	STAILQ_HEAD(, note) queue;
+	STAILQ_HEAD(note_list, note) queue;
 	size_t length;
 	struct pin_tree pins;
 	bool stopping;

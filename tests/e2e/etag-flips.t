@@ -3,9 +3,10 @@
 . "$(dirname "$0")/lib.sh"
 
 size=4000000
-origin_start "/flip size=$size fault=etag:b@every=2" "/weak size=$size fault=etag:W/@every=2" "/always-weak size=$size etag=weak" \
-	"/pinned size=$size last-modified=none fault=etag:b@every=2 fault=etag:c@every=3" \
-	"/ignored size=$size if-range=200" "/none size=$size etag=none last-modified=none"
+common="size=$size rate=20M"
+origin_start "/flip $common fault=etag:b@every=2" "/weak $common fault=etag:W/@every=2" "/always-weak $common etag=weak" \
+	"/pinned $common last-modified=none fault=etag:b@every=2 fault=etag:c@every=3" \
+	"/ignored $common if-range=200" "/none $common etag=none last-modified=none"
 list /flip /weak /always-weak /pinned "size=$size" "$(sum_of /pinned $size)" /ignored /none
 must_mnt --retry-time=10s --connections=4
 for f in flip weak always-weak pinned ignored none; do

@@ -3,8 +3,42 @@ check_PROGRAMS += tests/e2e/access
 tests_e2e_access_SOURCES = tests/e2e/access.c
 tests_e2e_access_LDADD = librgetfs.a -lm
 e2e_tests = \
+	tests/e2e/busy-server.t \
+	tests/e2e/cache-full.t \
+	tests/e2e/credentials.t \
+	tests/e2e/cut-short.t \
+	tests/e2e/df-du.t \
+	tests/e2e/many-entries.t \
+	tests/e2e/manifest-sources.t \
 	tests/e2e/mount-life.t \
-	tests/e2e/origin.t
+	tests/e2e/names.t \
+	tests/e2e/nginx.t \
+	tests/e2e/no-head.t \
+	tests/e2e/no-length.t \
+	tests/e2e/origin.t \
+	tests/e2e/probes.t \
+	tests/e2e/programs-copy.t \
+	tests/e2e/programs-exec.t \
+	tests/e2e/programs-ffmpeg.t \
+	tests/e2e/programs-git.t \
+	tests/e2e/programs-hdf5.t \
+	tests/e2e/programs-iso.t \
+	tests/e2e/programs-samtools.t \
+	tests/e2e/programs-sqlite.t \
+	tests/e2e/programs-squashfs.t \
+	tests/e2e/programs-zip.t \
+	tests/e2e/range-ignored.t \
+	tests/e2e/ranges-lost.t \
+	tests/e2e/read.t \
+	tests/e2e/remount.t \
+	tests/e2e/replaced.t \
+	tests/e2e/signed-redirect.t \
+	tests/e2e/sizes.t \
+	tests/e2e/stalled-bodies.t \
+	tests/e2e/stalled-server.t \
+	tests/e2e/strided.t \
+	tests/e2e/thousand-parked.t \
+	tests/e2e/wrong-clock.t
 TESTS += $(e2e_tests)
 dist_check_SCRIPTS += $(e2e_tests)
 EXTRA_DIST += tests/e2e/lib.sh tests/e2e/programs.sh

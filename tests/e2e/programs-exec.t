@@ -16,10 +16,11 @@ chmod +x "$T/local/script" "$T/local/binary"
 export A=$BUILD/tests/e2e/access
 program 'a script' './script x' script
 program 'a binary' './binary cat 1 /y 0 0 10' binary
-program 'mapping, strides of 512 KiB, four threads' '"$A" map data 512K 4' data
-program 'private mapping' '"$A" map-private data 300K 4' data
-program 'one descriptor, four threads' '"$A" pread data 200000 4' data
-program 'mapping of every page' '"$A" map data 4096 4' data
+# What these cost is in strided.t: the kernel asks for more than they touch, and not always for the same.
+same 'mapping, strides of 512 KiB, four threads' '"$A" map data 512K 4'
+same 'private mapping' '"$A" map-private data 300K 4'
+same 'one descriptor, four threads' '"$A" pread data 200000 4'
+same 'mapping of every page' '"$A" map data 4096 4'
 program 'sendfile' '"$A" sendfile data "$HOME/out" && cmp data "$HOME/out"' data
 program 'splice' '"$A" splice data "$HOME/out" && cmp data "$HOME/out"' data
 done_testing

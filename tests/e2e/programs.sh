@@ -1,11 +1,11 @@
 # shellcheck shell=bash disable=SC2034
 # programs.sh - run people's programs on a mount and on a local copy, and compare. Source it after lib.sh.
 #
-#   local_files [SIZE]    $T/local, where fixtures are made: a file system without read-ahead, where root can make one
-#   show_files            start the origin on them, all of them in $T/list
-#   program NAME COMMAND FILE…   COMMAND (bash) in both directories gives the same output and status; FILEs are what
-#                                it reads: what the server sends is at most twice the blocks it touched, if that is
-#                                below 8 MiB; and done again it makes no request
+#   local_files [SIZE]           $T/local, where fixtures are made: without read-ahead, where root can make a file system
+#   show_files [OPTION]…         the origin serves them, $T/list has all of them, and it is mounted
+#   same NAME COMMAND            COMMAND (bash) in both directories gives the same output and status
+#   program NAME COMMAND FILE…   the same, and frugal: what the server sends is at most twice the blocks that COMMAND
+#                                touches of FILEs, if these are below 8 MiB; done again it makes no request
 
 local_files() { # SIZE of the file system
 	local loop
@@ -34,6 +34,12 @@ show_files() { # [OPTION of mount]…
 run_in() { # DIRECTORY COMMAND: its output and status
 	(cd "$1" && bash -c "$2") 2>&1
 	printf 'status %d\n' $?
+}
+
+same() { # NAME COMMAND
+	run_in "$T/local" "$2" >"$T/want"
+	run_in "$M" "$2" >"$T/got"
+	ok "$1: as on a local copy" cmp "$T/got" "$T/want"
 }
 
 program() { # NAME COMMAND FILE…

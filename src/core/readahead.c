@@ -21,8 +21,12 @@
 /* A gap that READs sent side by side may leave between each other for a moment. */
 #define REORDER_BYTES (UINT64_C(512) << 10)
 #define SKIP_MAX      (UINT64_C(16) << 20)
-/* The end of a file that is read in full reads is read to its end. */
+/*
+ * The end of a file that is read in full reads is read to its end, where a read that close to the
+ * end is no accident: page faults in a mapping are full reads as well.
+ */
 #define TAIL_BYTES    (UINT64_C(1) << 20)
+#define TAIL_SHARE    64
 #define RANDOM_MISSES 3
 #define WIDE_GROWTH   4
 #define WIDE_MIN      (UINT64_C(1) << 20)
@@ -122,7 +126,8 @@ static uint64_t window(const struct readahead *ra, struct readahead_cursor *c, s
 		       uint64_t size, const struct readahead_limit *limit)
 {
 	if (c->reads < 2) {
-		bool tail = range_len(r) >= KERNEL_READ && size - r.end <= TAIL_BYTES;
+		bool tail = range_len(r) >= KERNEL_READ &&
+			    size - r.end <= min_u64(TAIL_BYTES, size / TAIL_SHARE);
 
 		return tail && ra->random_misses < RANDOM_MISSES ? size - r.end : 0;
 	}

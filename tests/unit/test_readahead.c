@@ -203,6 +203,20 @@ START_TEST(reordered_reads_are_one_run)
 }
 END_TEST
 
+START_TEST(tails_of_large_files_alone)
+{
+	struct program p;
+
+	begin(&p, 512 * MIB);
+	ck_assert_uint_eq(reads(&p, 511 * MIB, 128 * KIB), MIB - 128 * KIB);
+	end(&p);
+	/* A page fault in a mapping of a small one. */
+	begin(&p, 3 * MIB);
+	ck_assert_uint_eq(reads(&p, 2 * MIB + 256 * KIB, 128 * KIB), 0);
+	end(&p);
+}
+END_TEST
+
 START_TEST(what_is_cached_starts_no_window)
 {
 	struct program p;
@@ -236,6 +250,7 @@ int main(void)
 	tcase_add_test(tc, whole_file_reader_opens_wide);
 	tcase_add_test(tc, skips_and_seeks);
 	tcase_add_test(tc, reordered_reads_are_one_run);
+	tcase_add_test(tc, tails_of_large_files_alone);
 	tcase_add_test(tc, what_is_cached_starts_no_window);
 	suite_add_tcase(s, tc);
 	srunner_run_all(sr, CK_ENV);

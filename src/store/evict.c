@@ -12,6 +12,7 @@
 
 #define EVICT_FROM_DB  512		   /* rows looked at in one go */
 #define EVICT_PAUSE_US (50 * USEC_PER_MS)  /* after a go that freed nothing */
+#define EVICT_VERSIONS 256		   /* in one go: each is a descriptor */
 #define EVICT_LEAST    (UINT64_C(1) << 20) /* each go costs a commit */
 
 struct candidate {
@@ -163,7 +164,7 @@ static uint64_t evict_some(struct store *s, const struct candidates *cs, uint64_
 
 	if (!items)
 		return 0;
-	for (size_t i = 0; i < cs->count && taken < wanted; i++) {
+	for (size_t i = 0; i < cs->count && taken < wanted && count < EVICT_VERSIONS; i++) {
 		struct forget *f = item_of(s, items, &count, &cs->item[i]);
 		struct range part = cs->item[i].range;
 

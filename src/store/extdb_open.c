@@ -182,6 +182,9 @@ static int extdb_configure(sqlite3 *sql, bool exclusive)
 		r = extdb_exec(sql, "PRAGMA cell_size_check=ON");
 	if (!r)
 		r = extdb_exec(sql, "PRAGMA trusted_schema=OFF");
+	/* The process may be confined to the cache directory. */
+	if (!r)
+		r = extdb_exec(sql, "PRAGMA temp_store=MEMORY");
 	return r;
 }
 

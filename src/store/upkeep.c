@@ -16,18 +16,21 @@
 void store_poke(struct store *s, unsigned int work)
 {
 	uint64_t now = clock_now_us();
+	bool wake;
 
 	mtx_lock(&s->lock);
-	if ((work & ~s->work) != 0) {
-		if ((work & WORK_NEW) && !(s->work & WORK_NEW))
-			s->due_us = max_u64(s->due_us, add_sat_u64(now, s->cfg.checkpoint_us));
-		if ((work & WORK_TOUCHED) && !(s->work & WORK_TOUCHED))
-			s->touch_due_us = now + UPKEEP_TOUCH_US;
-		if ((work & WORK_TOUCHED) && s->version_count > UPKEEP_MANY)
-			s->touch_due_us = now;
-		s->work |= work;
-		cnd_signal(&s->wake);
+	wake = (work & ~s->work) != 0;
+	if ((work & WORK_NEW) && !(s->work & WORK_NEW))
+		s->due_us = max_u64(s->due_us, add_sat_u64(now, s->cfg.checkpoint_us));
+	if ((work & WORK_TOUCHED) && !(s->work & WORK_TOUCHED))
+		s->touch_due_us = now + UPKEEP_TOUCH_US;
+	if ((work & WORK_TOUCHED) && s->version_count > UPKEEP_MANY && s->touch_due_us > now) {
+		s->touch_due_us = now;
+		wake = true;
 	}
+	s->work |= work;
+	if (wake)
+		cnd_signal(&s->wake);
 	mtx_unlock(&s->lock);
 }
 

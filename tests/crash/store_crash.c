@@ -87,13 +87,14 @@ static void child_drop(struct store *s, uint32_t object, int fd, uint8_t have[CR
 		_exit(2);
 }
 
-void crash_child(const char *dir, int fd)
+void crash_child(const char *dir, uint64_t limit, int fd)
 {
 	static uint8_t have[CRASH_OBJECTS][CRASH_BLOCKS];
 	struct store_config cfg = test_config(dir);
 	char owner[STORE_OWNER_MAX] = "";
 	struct store *s = NULL;
 
+	cfg.cache_size = limit;
 	if (store_open(&cfg, &s, owner))
 		_exit(2); /* cut before it began */
 
@@ -177,8 +178,15 @@ int crash_check(const char *dir, struct promises *p, uint64_t *ret_present)
 	uint64_t present = 0;
 	int r = 0;
 
+	if (p->limit != UINT64_MAX)
+		memset(p->block, 0, sizeof(p->block));
 	for (uint32_t i = 0; !r && i < CRASH_OBJECTS; i++)
 		r = check_object(s, i, p->block[i], &present);
+	/* A round of upkeep: what the crash left unclaimed is punched by then. */
+	if (!r && store_checkpoint(s))
+		r = complain("no checkpoint can be made", 0, 0);
+	if (!r && p->limit != UINT64_MAX && temp_dir_allocated(dir) > p->limit)
+		r = complain("more is allocated than the limit", 0, 0);
 	if (store_close(s) && !r)
 		r = complain("the directory can't be closed", 0, 0);
 	*ret_present = present;

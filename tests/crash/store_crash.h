@@ -16,13 +16,16 @@
 #define CRASH_SIZE    (CRASH_BLOCKS * BLOCK_SIZE - 4321)
 
 struct promises {
+	/* The cache is smaller than the content: then nothing is promised to stay, only never to be
+	 * wrong. */
+	uint64_t limit;				    /* UINT64_MAX: none */
 	uint8_t block[CRASH_OBJECTS][CRASH_BLOCKS]; /* 1: told durable */
 };
 
 void crash_seed(uint32_t seed);
 uint32_t crash_random(void);
 /* Never returns. Reports to fd. Ends by itself when the disk is gone. */
-void crash_child(const char *dir, int fd) __attribute__((noreturn));
+void crash_child(const char *dir, uint64_t limit, int fd) __attribute__((noreturn));
 /* Read reports until the pipe ends. */
 void crash_listen(int fd, struct promises *p);
 /* Open the directory, compare, close. 0, or -1 and a line on stdout; *ret_present: blocks that were

@@ -221,6 +221,25 @@ START_TEST(without_hole_punching)
 }
 END_TEST
 
+/* A version nobody holds is kept for its atimes at most until there are many of them. */
+START_TEST(versions_do_not_pile_up)
+{
+	size_t count = 0;
+
+	for (uint32_t i = 1; i <= 1500; i++) {
+		struct version *v = open_version(i);
+
+		/* Over the limit some are refused: their reads go through memory. */
+		read_through(v, 0, BLOCK_SIZE, i);
+		version_put(v);
+		mtx_lock(&s->lock);
+		count = s->version_count > count ? s->version_count : count;
+		mtx_unlock(&s->lock);
+	}
+	ck_assert_uint_lt(count, 1200);
+}
+END_TEST
+
 /* ---- a disk that is full, or breaks ---- */
 
 static bool small_disk(const char *size)
@@ -297,6 +316,7 @@ static Suite *suite(void)
 	tcase_add_test(tc, limit_lowered_between_mounts);
 	tcase_add_test(tc, min_free_is_kept);
 	tcase_add_test(tc, without_hole_punching);
+	tcase_add_test(tc, versions_do_not_pile_up);
 	tcase_add_test(tc, disk_full);
 	tcase_add_test(tc, file_size_limit);
 	suite_add_tcase(st, tc);

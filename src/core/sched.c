@@ -219,7 +219,7 @@ static struct sched_want *task_first_want(struct sched_task *t)
 		if (!w)
 			w = TAILQ_FIRST(&t->covered[p]);
 	}
-	return w;
+	return w; /* NOLINT(clang-analyzer-unix.Malloc): want_drop() takes it out of its list */
 }
 
 void sched_task_close(struct sched *s, struct sched_task *t, uint64_t now_us)

@@ -1,27 +1,29 @@
 /*
  * sched.h - who fetches what next: wants in, leases out
  *
- * Pure state with the time as an argument: no I/O, no thread, no clock, no curl. The engine thread owns a
- * sched and is the only one to call it; the simulator (tests/sim) owns one as well. What must happen
- * outside is asked for through struct sched_ops, called from within sched_* calls; an op must not call
- * back into the sched (it posts, and reports later).
+ * Pure state with the time as an argument: no I/O, no thread, no clock, no curl. The engine thread
+ * owns a sched and is the only one to call it; the simulator (tests/sim) owns one as well. What
+ * must happen outside is asked for through struct sched_ops, called from within sched_* calls; an
+ * op must not call back into the sched (it posts, and reports later).
  *
  *   task     one version being fetched, with the sources (mirrors) it may come from
  *   want     a range of a task that somebody asks for, with a priority
  *   lease    a range that one transfer may fetch now; its end may shrink, it never moves
- *   origin   scheme, host, port: budget of connections, ban, measured rate, round trip, time to first byte
+ *   origin   scheme, host, port: budget of connections, ban, measured rate, round trip, time to
+ * first byte
  *
  * Always true:
  *   S1  leases of a task never overlap, unless one is a hedge of the other.
  *   S2  a lease starts at a block boundary and ends at one or at the size; cuts and steals too.
  *   S3  no origin has more running leases than its budget, nor all of them more than the ceiling.
  *   S4  no lower class is started on an origin while a demand could be started there.
- *   S5  a banned origin gets at most one request while banned, at the end of its ban (the test request).
+ *   S5  a banned origin gets at most one request while banned, at the end of its ban (the test
+ * request).
  *
  * Life of a lease (who moves it):
  *   RUNNING   ops.start() was called; a transfer owns it.   -> sched_lease_ended()
- *   DRAINING  the transfer is over, its slot is free; bytes are on their way to the disk, the range still
- *             counts as covered.                            -> sched_lease_written(), freed
+ *   DRAINING  the transfer is over, its slot is free; bytes are on their way to the disk, the range
+ * still counts as covered.                            -> sched_lease_written(), freed
  */
 #ifndef CORE_SCHED_H
 #define CORE_SCHED_H
@@ -44,44 +46,48 @@ enum lease_state { LEASE_RUNNING, LEASE_DRAINING, LEASE_STATE_COUNT };
 struct lease {
 	/* The engine and the transfer read these. */
 	struct sched_task *task;
-	void *task_user;            /* as given to sched_task_new() */
-	unsigned int source;        /* index of the task's source */
-	enum prio prio;             /* class it was started for; the highest that waits on it now */
-	uint64_t off;               /* first byte of the request */
-	atomic_uint_fast64_t end;   /* behind the last byte that may be kept; only ever shrinks. The end the
-				     * request was sent with is what it was when ops.start() was called;
-				     * SIZE_UNKNOWN: to the end of an object of unknown size */
-	bool probe;                 /* only asks size and validator (range of one byte; the body is dropped) */
-	void *user;                 /* the engine's: its transfer */
+	void *task_user;     /* as given to sched_task_new() */
+	unsigned int source; /* index of the task's source */
+	enum prio prio;	     /* class it was started for; the highest that waits on it now */
+	uint64_t off;	     /* first byte of the request */
+	atomic_uint_fast64_t
+		end; /* behind the last byte that may be kept; only ever shrinks. The end the
+		      * request was sent with is what it was when ops.start() was called;
+		      * SIZE_UNKNOWN: to the end of an object of unknown size */
+	bool probe;  /* only asks size and validator (range of one byte; the body is dropped) */
+	void *user;  /* the engine's: its transfer */
 	/* Private to sched.c from here on. */
 	struct lease_priv *priv;
 };
 
 struct sched_config {
-	unsigned int connections;       /* per task; 0: auto */
-	unsigned int max_connections;   /* over all */
+	unsigned int connections;     /* per task; 0: auto */
+	unsigned int max_connections; /* over all */
 	unsigned int max_per_origin;
 	uint64_t connect_timeout_us;
-	uint64_t stall_timeout_us;      /* a lease without a byte for so long goes to another connection */
-	uint64_t retry_time_us;         /* a demand that comes no nearer for so long fails; 0: never */
-	uint64_t seed;                  /* of the jitter */
+	uint64_t stall_timeout_us; /* a lease without a byte for so long goes to another connection
+				    */
+	uint64_t retry_time_us;	   /* a demand that comes no nearer for so long fails; 0: never */
+	uint64_t seed;		   /* of the jitter */
 };
 
 struct sched_ops {
 	/*
-	 * The first part of within that is neither in the cache nor being evicted; the engine asks the
-	 * extent map under the version's lock. 0 or -ENOENT.
+	 * The first part of within that is neither in the cache nor being evicted; the engine asks
+	 * the extent map under the version's lock. 0 or -ENOENT.
 	 */
 	int (*next_gap)(void *ctx, void *task_user, struct range within, struct range *ret);
 	/* Begin a transfer for l. Failures come back by sched_lease_ended(). */
 	void (*start)(void *ctx, struct lease *l);
-	/* l->end has become smaller: end the response there, or earlier close it if far off. Informative. */
+	/* l->end has become smaller: end the response there, or earlier close it if far off.
+	 * Informative. */
 	void (*shrunk)(void *ctx, struct lease *l);
 	/* End the transfer now. sched_lease_ended(VERDICT_CANCELLED) must still come. */
 	void (*cancel)(void *ctx, struct lease *l);
 	/* Stop (and go on) reading the response, to leave the link to a demand. */
 	void (*hold)(void *ctx, struct lease *l, bool hold);
-	/* Nothing of w's range is missing any more; w is gone after this call. Never for a demand. */
+	/* Nothing of w's range is missing any more; w is gone after this call. Never for a demand.
+	 */
 	void (*satisfied)(void *ctx, void *want_user);
 	/* No source can serve w, or its deadline is over; w is gone after this call. */
 	void (*failed)(void *ctx, void *want_user, enum verdict why);
@@ -103,7 +109,8 @@ struct sched_origin *sched_origin_get(struct sched *s, const char *key);
  */
 int sched_task_new(struct sched *s, uint64_t size, struct sched_origin *const *sources,
 		   unsigned int source_count, void *task_user, struct sched_task **ret);
-/* Cancels its leases, drops its wants (no op is called for them). It is freed when its last lease has been written. */
+/* Cancels its leases, drops its wants (no op is called for them). It is freed when its last lease
+ * has been written. */
 void sched_task_close(struct sched *s, struct sched_task *t, uint64_t now_us);
 void sched_task_set_size(struct sched *s, struct sched_task *t, uint64_t size, uint64_t now_us);
 /* Ask for size and validator; prio DEMAND when somebody waits. Asking again may raise it. */
@@ -112,13 +119,15 @@ int sched_task_probe(struct sched *s, struct sched_task *t, enum prio prio, uint
 void sched_task_forgive(struct sched *s, struct sched_task *t, uint64_t now_us);
 
 /*
- * range is clipped to the size and widened to blocks. 0 (also when nothing is missing: then satisfied() is
- * called for all but a demand by the next sched_tick()), -ENOMEM, or -EIO for a demand: all its sources
- * are refused already (*ret_why tells).
+ * range is clipped to the size and widened to blocks. 0 (also when nothing is missing: then
+ * satisfied() is called for all but a demand by the next sched_tick()), -ENOMEM, or -EIO for a
+ * demand: all its sources are refused already (*ret_why tells).
  */
 int sched_want_add(struct sched *s, struct sched_task *t, struct range range, enum prio prio,
-		   void *want_user, uint64_t now_us, struct sched_want **ret, enum verdict *ret_why);
-/* Nobody asks any more (or it is there); running leases that only served it become BACKFILL or end. */
+		   void *want_user, uint64_t now_us, struct sched_want **ret,
+		   enum verdict *ret_why);
+/* Nobody asks any more (or it is there); running leases that only served it become BACKFILL or end.
+ */
 void sched_want_remove(struct sched *s, struct sched_want *w, uint64_t now_us);
 /* Ask for it with another priority from now on. */
 void sched_want_set_prio(struct sched *s, struct sched_want *w, enum prio prio, uint64_t now_us);
@@ -130,9 +139,9 @@ void sched_lease_connected(struct sched *s, struct lease *l, uint64_t connect_us
 /* The final header came and was judged good; the time to first byte is now. */
 void sched_lease_answered(struct sched *s, struct lease *l, uint64_t now_us);
 /*
- * The answer is the whole body from 0. True: l is now the lease of [0, size) and its body is to be kept;
- * false: end it (another whole body is under way, or ranges of this task are served elsewhere).
- * Either way the source is known not to serve ranges for this task from now on.
+ * The answer is the whole body from 0. True: l is now the lease of [0, size) and its body is to be
+ * kept; false: end it (another whole body is under way, or ranges of this task are served
+ * elsewhere). Either way the source is known not to serve ranges for this task from now on.
  */
 bool sched_lease_whole(struct sched *s, struct lease *l, uint64_t now_us);
 /* All bytes of l before pos have been received. */
@@ -153,10 +162,10 @@ uint64_t sched_tick(struct sched *s, uint64_t now_us);
 
 /* ---- for status and tests ---- */
 struct sched_task_info {
-	unsigned int running;     /* leases */
-	unsigned int target;      /* connections auto allows now */
-	uint64_t rate_bps;        /* bytes a second, smoothed */
-	enum verdict last;        /* last bad verdict of any source, VERDICT_PART if none */
+	unsigned int running; /* leases */
+	unsigned int target;  /* connections auto allows now */
+	uint64_t rate_bps;    /* bytes a second, smoothed */
+	enum verdict last;    /* last bad verdict of any source, VERDICT_PART if none */
 	unsigned int sources_refused;
 	unsigned int wants[PRIO_COUNT];
 };
@@ -165,8 +174,8 @@ struct sched_origin_info {
 	unsigned int running;
 	unsigned int budget;
 	uint64_t banned_until_us; /* 0: not */
-	uint64_t rtt_us;          /* connect time, 0 unknown */
-	uint64_t ttfb_us;         /* median time to first byte, 0 unknown */
+	uint64_t rtt_us;	  /* connect time, 0 unknown */
+	uint64_t ttfb_us;	  /* median time to first byte, 0 unknown */
 	uint64_t rate_bps;
 };
 void sched_origin_info(const struct sched_origin *o, struct sched_origin_info *ret);

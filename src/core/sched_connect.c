@@ -10,9 +10,20 @@
  *   WAIT     4 trials' time, twice as long after each refusal; a fall to 75 % of what was accepted
  * ends it
  *
- * Shorter windows or lower thresholds lie inside the noise of a path one flow fills, where more
- * connections cost a fixed price at either end. A refused trial is withdrawn by not renewing its
- * leases.
+ * A round trip is the time of a TCP handshake. Shorter windows or lower thresholds lie inside the
+ * noise of a path one flow fills (emulated link: +10 % after 2 round trips wandered to 8
+ * connections and lost 28 % at 100 ms), where more connections cost a fixed price at either end.
+ * The simulator has no noise and would take 4 round trips (mean ratio .952 against .943); 16 give
+ * .928. Its figures for one file of six seconds, ratio to the best schedule:
+ *
+ *     a response capped at 4 MiB/s, 150 MiB/s link    1 ms .97   20 ms .87   100 ms .60
+ *     one flow fills the link of 50 MiB/s             1 ms 1.0   20 ms .985  100 ms .92
+ *
+ * What still has to come must take 20 set-ups, by the first-byte time where that is the larger: 5
+ * made no difference, 80 lost .03. For read-ahead a quarter counts, since its reader will go on:
+ * without that a sequential reader of 50 MiB/s responses gets 255 instead of 437 MiB/s.
+ *
+ * A refused trial is withdrawn by not renewing its leases.
  */
 #include "core/sched_internal.h"
 

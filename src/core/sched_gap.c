@@ -2,10 +2,14 @@
  * sched_gap.c - which wanted range no lease covers, and how much of it one lease takes
  *
  * How long is a bulk lease? A task with one connection takes the whole gap: no idle round trip, and
- * a far end costs nothing, because whoever needs the tail cuts it. Beside others a lease takes its
- * share of the work by expected finish, so that all end together, but no more than PIECE_COSTS
- * set-ups' worth under auto: then a trial that is refused ends by itself, and one idle round trip a
- * piece would be noise (the next request goes out before it anyway, see lease_ending()).
+ * a far end costs nothing, because whoever needs the tail cuts it; the one connection that a cut
+ * closes, be it of a TiB, is closed when its part is through. (Simulated: pieces at one connection
+ * cost .003 at 20 ms and 2 % more requests.) Beside others a lease takes its share of the work by
+ * expected finish, so that all end together, but under auto no more than PIECE_COSTS set-ups'
+ * worth: then a trial that is refused ends by itself and one idle round trip a piece would be
+ * noise; the next request goes out before it anyway, see lease_ending(). (8, 16, 32, 64 costs: mean
+ * ratio to the best schedule .941, .942, .943, .942 with 3662, 3513, 3392, 3250 requests over
+ * sim_matrix.)
  */
 #include "core/sched_internal.h"
 

@@ -32,7 +32,8 @@
 
 /* Connections one task may climb to by itself. */
 #define CONNECT_TARGET_MAX 16
-/* A lease shorter than this is not worth a request of its own (steals, equal shares). */
+/* Shorter is not worth a request of its own (steals, shares). 1 block: no gain; 64: 64 MiB at 4
+ * MiB/s a response .47 for .84. */
 #define SPLIT_MIN_BYTES (UINT64_C(4) * BLOCK_SIZE)
 /* The same while neither rate nor round trip are known. */
 #define SPLIT_BLIND_BYTES (UINT64_C(1) << 20)

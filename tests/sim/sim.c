@@ -1,9 +1,7 @@
 /*
  * sim.c - a network, servers and readers in simulated time
  */
-#include "sim.h"
-
-#include <bsd/sys/queue.h>
+#include "sim_internal.h"
 
 #define CWND_FIRST (14 * KIB)
 #define CWND_MAX   (6 * MIB)
@@ -11,89 +9,7 @@
 #define WRITTEN_US 2000
 #define KEEPALIVE  (64 * KIB) /* a rest up to this is read rather than the connection closed */
 
-enum flow_state { FLOW_CONNECT, FLOW_WAIT, FLOW_BODY, FLOW_ENDED };
-
-struct conn {
-	TAILQ_ENTRY(conn) entry;
-	double cwnd;
-};
-TAILQ_HEAD(conn_list, conn);
-
-struct sim_server {
-	TAILQ_ENTRY(sim_server) entry;
-	struct sim_server_config cfg;
-	struct sched_origin *origin;
-	struct conn_list idle;
-	unsigned int open; /* connections */
-};
-
-struct flow {
-	TAILQ_ENTRY(flow) entry;
-	struct lease *lease;
-	struct sim_file *file;
-	struct sim_server *server;
-	struct conn *conn;
-	enum flow_state state;
-	uint64_t at_us; /* next state */
-	uint64_t asked_end;
-	double pos, left; /* left: may still come although held or closed */
-	double rate;
-	uint64_t reported_us;
-	uint64_t breaks_at, stalls_at;
-	enum verdict verdict;
-	uint64_t retry_after_us;
-	bool held, cancelled, marked, whole, told;
-	uint64_t kept; /* blocks before this are in the cache */
-};
-TAILQ_HEAD(flow_list, flow);
-
-struct sim_file {
-	TAILQ_ENTRY(sim_file) entry;
-	struct sched_task *task;
-	uint64_t size;
-	struct sim_server *server[8];
-	struct rangeset have;
-	bool failed, probed;
-	enum verdict why;
-	uint64_t done_us;
-};
-
-struct fill {
-	struct sim_file *file; /* NULL: a reader's window */
-	struct sim_reader *reader;
-	struct sched_want *want;
-	struct range range;
-	enum prio prio;
-	TAILQ_ENTRY(fill) entry;
-};
-TAILQ_HEAD(fill_list, fill);
-
-struct sim_reader {
-	TAILQ_ENTRY(sim_reader) entry;
-	struct sim_file *file;
-	struct range within, now;
-	uint64_t len, window_max, start_us, done_us;
-	unsigned int count, done, failed;
-	bool sequential, ahead;
-	struct sched_want *want;
-	struct fill *fill;
-	struct readahead ra;
-	uint64_t *latency;
-};
-
-struct sim {
-	struct sched *sched;
-	uint64_t now_us, tick_us, random;
-	TAILQ_HEAD(, sim_server) servers;
-	TAILQ_HEAD(, sim_file) files;
-	TAILQ_HEAD(, sim_reader) readers;
-	struct flow_list flows, ended;
-	struct fill_list fills, gone;
-	struct sim_stats stats;
-	bool changed, reading;
-};
-
-static uint64_t sim_random(struct sim *m)
+uint64_t sim_random(struct sim *m)
 {
 	m->random ^= m->random >> 12;
 	m->random ^= m->random << 25;
@@ -175,13 +91,15 @@ static void op_hold(void *ctx, struct lease *l, bool hold)
 	fl->left = hold ? fl->rate * (double)fl->server->cfg.rtt_us / 1e6 + 64 * KIB : 0;
 }
 
-static void op_satisfied(void *ctx, void *want_user)
+void fill_done(struct sim *m, struct fill *fi)
 {
-	struct sim *m = ctx;
-	struct fill *fi = want_user;
-
 	TAILQ_REMOVE(&m->fills, fi, entry);
 	TAILQ_INSERT_TAIL(&m->gone, fi, entry);
+}
+
+static void op_satisfied(void *ctx, void *want_user)
+{
+	fill_done(ctx, want_user);
 }
 
 static void op_failed(void *ctx, void *want_user, enum verdict why)
@@ -200,7 +118,7 @@ static void op_failed(void *ctx, void *want_user, enum verdict why)
 		fi->file->failed = true;
 		fi->file->why = why;
 	}
-	op_satisfied(m, fi);
+	fill_done(m, fi);
 }
 
 static void op_probe_failed(void *ctx, void *task_user, enum verdict why)
@@ -283,13 +201,14 @@ struct sim_file *sim_file(struct sim *m, uint64_t size, bool size_known,
 	return f;
 }
 
-static struct fill *fill_new(struct sim *m, struct sim_file *f, struct sim_reader *r,
-			     struct range want, enum prio p)
+struct fill *fill_new(struct sim *m, struct sim_file *f, struct sim_reader *r, struct range want,
+		      enum prio p)
 {
 	struct fill *fi = calloc(1, sizeof(*fi));
-	struct sim_file *of = f ? f : r->file;
+	struct sim_file *of = f || !r ? f : r->file;
 	enum verdict why;
 
+	assert(of);
 	fi->file = f;
 	fi->reader = r;
 	fi->range = want;
@@ -543,121 +462,6 @@ static void flow_bytes(struct sim *m, struct flow *fl)
 		sched_lease_progress(m->sched, fl->lease, (uint64_t)fl->pos, m->now_us);
 		m->changed = true;
 	}
-}
-
-/* ---- readers ---- */
-
-struct sim_reader *sim_reader(struct sim *m, struct sim_file *f, struct range within, uint64_t len,
-			      unsigned int count, bool sequential, bool ahead, uint64_t window_max)
-{
-	struct sim_reader *r = calloc(1, sizeof(*r));
-
-	r->file = f;
-	r->within = within;
-	r->len = len;
-	r->count = count;
-	r->sequential = sequential;
-	r->ahead = ahead;
-	r->window_max = window_max;
-	r->latency = calloc(count, sizeof(r->latency[0]));
-	readahead_init(&r->ra);
-	r->now = range_make(within.off, within.off);
-	TAILQ_INSERT_TAIL(&m->readers, r, entry);
-	m->changed = true;
-	return r;
-}
-
-static void reader_window(struct sim *m, struct sim_reader *r, bool hit)
-{
-	struct readahead_limit limit = {.window_max = r->window_max};
-	struct sched_origin_info info;
-	struct range w;
-
-	sched_origin_info(r->file->server[0]->origin, &info);
-	limit.rate_bps = info.rate_bps;
-	limit.ttfb_us = info.ttfb_us;
-	readahead_read(&r->ra, r->now, r->file->size, hit, &limit, &w);
-	if (!range_empty(w))
-		fill_new(m, NULL, r, w, PRIO_WINDOW);
-}
-
-static void reader_next(struct sim *m, struct sim_reader *r)
-{
-	uint64_t blocks = range_len(r->within) / r->len, off;
-	bool hit;
-
-	if (r->sequential)
-		off = r->within.off + r->done * r->len;
-	else
-		off = r->within.off + sim_random(m) % blocks * r->len;
-	r->now = range_intersect(range_of_length(off, r->len), r->within);
-	r->start_us = m->now_us;
-	hit = sim_file_has(r->file, r->now);
-	if (r->ahead)
-		reader_window(m, r, hit);
-	if (!hit) {
-		r->fill = fill_new(m, NULL, r, r->now, PRIO_DEMAND);
-		r->want = r->fill->want;
-	}
-	m->changed = true;
-}
-
-static void reader_step(struct sim *m, struct sim_reader *r)
-{
-	/* A reader takes what is there at some 4 GiB/s. */
-	for (int reads = 0; reads < 8 && r->done < r->count; reads++) {
-		if (range_empty(r->now))
-			reader_next(m, r);
-		if (r->fill) {
-			bool failed = !r->fill->want;
-
-			if (!failed && !sim_file_has(r->file, r->now))
-				return;
-			if (!failed)
-				sched_want_remove(m->sched, r->fill->want, m->now_us);
-			op_satisfied(m, r->fill);
-			r->fill = NULL;
-			m->changed = true;
-		}
-		r->latency[r->done++] = m->now_us - r->start_us;
-		r->now.off = r->now.end;
-		m->reading = true;
-		if (r->done == r->count)
-			r->done_us = m->now_us;
-	}
-}
-
-bool sim_reader_done(const struct sim_reader *r)
-{
-	return r->done == r->count;
-}
-
-unsigned int sim_reader_failed(const struct sim_reader *r)
-{
-	return r->failed;
-}
-
-uint64_t sim_reader_done_us(const struct sim_reader *r)
-{
-	return r->done_us;
-}
-
-static int compare_u64(const void *a, const void *b)
-{
-	uint64_t x = *(const uint64_t *)a, y = *(const uint64_t *)b;
-
-	return x < y ? -1 : x > y;
-}
-
-uint64_t sim_reader_latency_us(const struct sim_reader *r, unsigned int percent)
-{
-	uint64_t *sorted = calloc(r->done ? r->done : 1, sizeof(sorted[0])), v;
-
-	memcpy(sorted, r->latency, r->done * sizeof(sorted[0]));
-	qsort(sorted, r->done, sizeof(sorted[0]), compare_u64);
-	v = r->done ? sorted[(r->done - 1) * percent / 100] : 0;
-	free(sorted);
-	return v;
 }
 
 /* ---- time ---- */

@@ -79,4 +79,9 @@ struct sim_stats {
 void sim_stats(const struct sim *m, struct sim_stats *ret);
 unsigned int sim_server_connections(const struct sim_server *sv);
 
+/* A line of TAP. */
+void sim_row(bool ok, const char *fmt, ...) PRINTF_LIKE(2, 3);
+/* The plan; what main() returns. */
+int sim_end(void);
+
 #endif

@@ -7,25 +7,6 @@
  */
 #include "sim.h"
 
-#include <stdarg.h>
-
-static bool verbose;
-static unsigned int failures, rows;
-
-static void row(bool ok, const char *fmt, ...) PRINTF_LIKE(2, 3);
-static void row(bool ok, const char *fmt, ...)
-{
-	va_list ap;
-
-	rows++;
-	failures += !ok;
-	printf("%s %u - ", ok ? "ok" : "not ok", rows);
-	va_start(ap, fmt);
-	vprintf(fmt, ap);
-	va_end(ap);
-	printf("\n");
-}
-
 static struct sched_config config(unsigned int connections)
 {
 	return (struct sched_config){
@@ -109,15 +90,15 @@ static void download(const struct download *d)
 	sim_stats(m, &st);
 	ratio = best / (double)(last - start);
 	waste = (double)st.sent / (double)(d->size * d->count);
-	row(done && ratio >= d->least && waste <= d->waste,
-	    "%-38s %7.3f s, best %7.3f, ratio %.3f (>= %.2f), sent %.4f, %3lu requests, %2lu connections",
-	    d->name, (double)(last - start) / 1e6, best / 1e6, ratio, d->least, waste,
-	    (unsigned long)st.requests, (unsigned long)st.connections);
+	sim_row(done && ratio >= d->least && waste <= d->waste,
+		"%-38s %7.3f s, best %7.3f, ratio %.3f (>= %.2f), sent %.4f, %3lu requests, %2lu connections",
+		d->name, (double)(last - start) / 1e6, best / 1e6, ratio, d->least, waste,
+		(unsigned long)st.requests, (unsigned long)st.connections);
 	sim_free(m);
 	free(fs);
 }
 
-#define MS 1000
+#define MS UINT64_C(1000)
 static const struct download downloads[] = {
 	{"64 MiB, 4 MiB/s a response, 8", 8, 64 * MIB, 1, {.response_bps = 4 * MIB}, 8, 0.98, 1.01},
 	{"64 MiB, 4 MiB/s a response, auto",
@@ -236,6 +217,29 @@ static const uint64_t rtts_ms[] = {1, 20, 100};
 static const uint64_t links_mib[] = {8, 50, 150};
 static const uint64_t caps_mib[] = {0, 4};
 
+/* Least ratio for one file and for eight: what was reached, less two hundredths for changes
+ * elsewhere. */
+static const double leasts[][2] = {
+	{0.98, 0.98}, /* cap 0, link 8, 1 ms */
+	{0.97, 0.98}, /* cap 0, link 8, 20 ms */
+	{0.93, 0.95}, /* cap 0, link 8, 100 ms */
+	{0.98, 0.98}, /* cap 0, link 50, 1 ms */
+	{0.96, 0.97}, /* cap 0, link 50, 20 ms */
+	{0.90, 0.93}, /* cap 0, link 50, 100 ms */
+	{0.97, 0.98}, /* cap 0, link 150, 1 ms */
+	{0.96, 0.96}, /* cap 0, link 150, 20 ms */
+	{0.72, 0.91}, /* cap 0, link 150, 100 ms */
+	{0.97, 0.98}, /* cap 4, link 8, 1 ms */
+	{0.94, 0.98}, /* cap 4, link 8, 20 ms */
+	{0.83, 0.95}, /* cap 4, link 8, 100 ms */
+	{0.95, 0.97}, /* cap 4, link 50, 1 ms */
+	{0.87, 0.94}, /* cap 4, link 50, 20 ms */
+	{0.60, 0.85}, /* cap 4, link 50, 100 ms */
+	{0.94, 0.97}, /* cap 4, link 150, 1 ms */
+	{0.85, 0.93}, /* cap 4, link 150, 20 ms */
+	{0.58, 0.82}, /* cap 4, link 150, 100 ms */
+};
+
 /* Every corner: sizes of six seconds at what sixteen responses or the link may bring. */
 static void matrix(void)
 {
@@ -252,9 +256,7 @@ static void matrix(void)
 				   .link_bps = link * MIB,
 				   .response_bps = cap * MIB},
 			.best_connections = 16,
-			.least = cap	      ? 0.60
-				 : rtt == 100 ? (link == 150 ? 0.70 : 0.85)
-					      : 0.93,
+			.least = leasts[i][0],
 			.waste = 1.02,
 		};
 
@@ -263,19 +265,17 @@ static void matrix(void)
 		download(&d);
 		d.count = 8;
 		d.size = d.size / 8;
-		d.least -= 0.15;
+		d.least = leasts[i][1];
 		snprintf(name, sizeof(name), "%lu ms, link %lu, cap %lu MiB/s, 8 files",
 			 (unsigned long)rtt, (unsigned long)link, (unsigned long)cap);
 		download(&d);
 	}
 }
 
-int main(int argc, char **argv)
+int main(void)
 {
-	verbose = argc > 1 && strcmp(argv[1], "-v") == 0;
 	for (unsigned int i = 0; i < ARRAY_SIZE(downloads); i++)
 		download(&downloads[i]);
 	matrix();
-	printf("1..%u\n", rows);
-	return failures ? 1 : 0;
+	return sim_end();
 }

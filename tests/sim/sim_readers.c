@@ -6,25 +6,7 @@
  */
 #include "sim.h"
 
-#include <stdarg.h>
-
-static unsigned int failures, rows;
-
-static void row(bool ok, const char *fmt, ...) PRINTF_LIKE(2, 3);
-static void row(bool ok, const char *fmt, ...)
-{
-	va_list ap;
-
-	rows++;
-	failures += !ok;
-	printf("%s %u - ", ok ? "ok" : "not ok", rows);
-	va_start(ap, fmt);
-	vprintf(fmt, ap);
-	va_end(ap);
-	printf("\n");
-}
-
-#define MS     1000
+#define MS     UINT64_C(1000)
 #define WINDOW (128 * MIB)
 
 static struct sched_config config(void)
@@ -85,10 +67,10 @@ static void random_reads(const char *name, uint64_t think_us, uint64_t link_bps,
 	p50 = sim_reader_latency_us(rs.reader[0], 50);
 	p99 = sim_reader_latency_us(rs.reader[0], 99);
 	sim_stats(m, &st);
-	row(ok && p50 <= median_us && p99 <= p99_us && (backfill || st.sent <= 4 * MIB),
-	    "%-44s median %6.2f ms (<= %.1f), p99 %6.2f (<= %.1f), %.2f MiB sent, %lu requests",
-	    name, (double)p50 / MS, (double)median_us / MS, (double)p99 / MS, (double)p99_us / MS,
-	    (double)st.sent / (double)MIB, (unsigned long)st.requests);
+	sim_row(ok && p50 <= median_us && p99 <= p99_us && (backfill || st.sent <= 4 * MIB),
+		"%-44s median %6.2f ms (<= %.1f), p99 %6.2f (<= %.1f), %.2f MiB sent, %lu requests",
+		name, (double)p50 / MS, (double)median_us / MS, (double)p99 / MS,
+		(double)p99_us / MS, (double)st.sent / (double)MIB, (unsigned long)st.requests);
 	sim_free(m);
 }
 
@@ -119,11 +101,11 @@ static void sequential(const char *name, struct sim_server_config sc, uint64_t s
 	}
 	rate = (double)(size * readers) / (double)MIB / ((double)(last - start) / 1e6);
 	sim_stats(m, &st);
-	row(ok && rate >= least_mib_s && st.sent <= size * readers + size * readers / 50,
-	    "%-44s %6.1f MiB/s (>= %.1f), %.3f s, sent %.3f, worst wait %.1f ms, %lu requests, %lu connections",
-	    name, rate, least_mib_s, (double)(last - start) / 1e6,
-	    (double)st.sent / (double)(size * readers), (double)first / MS,
-	    (unsigned long)st.requests, (unsigned long)st.most_connections);
+	sim_row(ok && rate >= least_mib_s && st.sent <= size * readers + size * readers / 50,
+		"%-44s %6.1f MiB/s (>= %.1f), %.3f s, sent %.3f, worst wait %.1f ms, %lu requests, %lu connections",
+		name, rate, least_mib_s, (double)(last - start) / 1e6,
+		(double)st.sent / (double)(size * readers), (double)first / MS,
+		(unsigned long)st.requests, (unsigned long)st.most_connections);
 	sim_free(m);
 }
 
@@ -146,8 +128,8 @@ static void beside_stream(const char *name, uint64_t think_us, uint64_t link_bps
 				  WINDOW);
 	ok = sim_run(m, start + 60000000, all_read, &rs);
 	took = sim_reader_done_us(rs.reader[0]) - start;
-	row(ok && took <= most_us, "%-44s %.1f ms (<= %.1f)", name, (double)took / MS,
-	    (double)most_us / MS);
+	sim_row(ok && took <= most_us, "%-44s %.1f ms (<= %.1f)", name, (double)took / MS,
+		(double)most_us / MS);
 	sim_free(m);
 }
 
@@ -170,8 +152,8 @@ static void starving(void)
 	sim_run(m, sim_now(m) + 20000000, never, NULL);
 	sim_stats(m, &after);
 	share = (double)(after.sent - before.sent) / 20.0 / (double)(50 * MIB);
-	row(share > 0.05 && share < 0.5, "%-44s the link is %.0f %% used (5 to 50)",
-	    "backfill beside a reader without a pause", share * 100);
+	sim_row(share > 0.05 && share < 0.5, "%-44s the link is %.0f %% used (5 to 50)",
+		"backfill beside a reader without a pause", share * 100);
 	sim_free(m);
 }
 
@@ -204,6 +186,5 @@ int main(void)
 	beside_stream("L. last MiB beside a stream, 50 MiB/s", 20 * MS, 50 * MIB, 45 * MS);
 	beside_stream("L2. the same, 8 MiB/s", 20 * MS, 8 * MIB, 170 * MS);
 	starving();
-	printf("1..%u\n", rows);
-	return failures ? 1 : 0;
+	return sim_end();
 }

@@ -169,7 +169,7 @@ static void many_files(bool probes)
 	}
 	run_all();
 	row(m.started == FILES && (probes || m.satisfied == FILES), probes ? "probes" : "backfill",
-	    start, probes ? 0 : 8 * FILES);
+	    start, probes ? 0 : UINT64_C(8) * FILES);
 	for (unsigned int i = 0; i < FILES; i++) {
 		sched_task_close(m.sched, m.file[i].task, m.now_us);
 		rangeset_done(&m.file[i].have);
@@ -182,7 +182,7 @@ static void many_files(bool probes)
 static void many_reads(void)
 {
 	struct file f = {.left = READS};
-	struct sched_want **want = calloc(READS, sizeof(want[0]));
+	static struct sched_want *want[READS];
 	struct sched_origin *o;
 	enum verdict why;
 	uint64_t start;
@@ -191,25 +191,24 @@ static void many_reads(void)
 	begin();
 	o = sched_origin_get(m.sched, "http://one:80");
 	rangeset_init(&f.have);
-	sched_task_new(m.sched, 4 * READS * BLOCK_SIZE, &o, 1, &f, &f.task);
+	sched_task_new(m.sched, BLOCK_SIZE * 4 * READS, &o, 1, &f, &f.task);
 	start = clock_now_us();
 	for (unsigned int i = 0; i < READS; i++)
-		sched_want_add(m.sched, f.task, range_of_length(i * 4 * BLOCK_SIZE, 4096),
+		sched_want_add(m.sched, f.task, range_of_length(BLOCK_SIZE * 4 * i, 4096),
 			       PRIO_DEMAND, &f, m.now_us, &want[i], &why);
 	sched_tick(m.sched, m.now_us);
 	while (!TAILQ_EMPTY(&m.runs)) {
 		m.now_us += 100;
 		finish_one();
 		while (next < READS &&
-		       rangeset_contains(&f.have, range_of_length(next * 4 * BLOCK_SIZE, 4096)))
+		       rangeset_contains(&f.have, range_of_length(BLOCK_SIZE * 4 * next, 4096)))
 			sched_want_remove(m.sched, want[next++], m.now_us);
 		m.ticks++;
 		sched_tick(m.sched, m.now_us);
 	}
-	row(next == READS && m.started == READS, "parked reads", start, 16 * READS);
+	row(next == READS && m.started == READS, "parked reads", start, UINT64_C(16) * READS);
 	sched_task_close(m.sched, f.task, m.now_us);
 	rangeset_done(&f.have);
-	free(want);
 	sched_free(m.sched);
 }
 

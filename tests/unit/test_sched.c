@@ -658,8 +658,8 @@ START_TEST(the_users_number_of_connections_is_taken_at_once)
 	tick(0);
 	ck_assert_uint_eq(starts, 4);
 	for (unsigned int i = 0; i < 4; i++) {
-		ck_assert_uint_eq(started[i]->off, i * 16 * MIB);
-		ck_assert_uint_eq(end_of(started[i]), (i + 1) * 16 * MIB);
+		ck_assert_uint_eq(started[i]->off, 16 * MIB * i);
+		ck_assert_uint_eq(end_of(started[i]), 16 * MIB * (i + 1));
 		answer(i, MS, MS);
 	}
 	/* One is through: it takes half of another's rest. */

@@ -168,7 +168,7 @@ struct want {
 	TAILQ_ENTRY(want) in_handle;
 };
 
-/* ---- objects (object.c) ---- */
+/* ---- objects (object.c; what becomes of them: outcome.c) ---- */
 struct object {
 	RB_ENTRY(object) by_key; /* engine.lock */
 	unsigned int refs;	 /* engine.lock */
@@ -253,6 +253,12 @@ void object_set_error(struct object *o, const char *fmt, ...) PRINTF_LIKE(2, 3);
 void object_tell(struct object *o);
 /* Remember size, date, validator and the time of the answer in the store. Engine thread. */
 void object_remember(struct object *o);
+/*
+ * One thread at a time opens a version of o: the store would take an opening under the old
+ * validator that comes after a change for one more change.
+ */
+void opening_begin_locked(struct object *o) REQUIRES(o->e->lock);
+void opening_end_locked(struct object *o) REQUIRES(o->e->lock);
 /* The current version, opened if it is not: *ret is a reference. Any thread. 0, -ENOMEM or -ESTALE.
  */
 int object_version(struct object *o, uint64_t generation, bool handle, struct version **ret);

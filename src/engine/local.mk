@@ -9,6 +9,7 @@ librgetfs_a_SOURCES += \
 	src/engine/loop.c \
 	src/engine/object.c \
 	src/engine/origin.c \
+	src/engine/outcome.c \
 	src/engine/probe.c \
 	src/engine/pull.c \
 	src/engine/reader.c \

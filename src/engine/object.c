@@ -404,18 +404,14 @@ struct version *object_swap_version_locked(struct object *o, struct version *v)
 	return before;
 }
 
-/*
- * One thread at a time opens a version of o: the store would take an opening under the old
- * validator that comes after a change for one more change.
- */
-static void opening_begin_locked(struct object *o) REQUIRES(o->e->lock)
+void opening_begin_locked(struct object *o)
 {
 	while (o->opening)
 		cnd_wait(&o->e->opened, &o->e->lock);
 	o->opening = true;
 }
 
-static void opening_end_locked(struct object *o) REQUIRES(o->e->lock)
+void opening_end_locked(struct object *o)
 {
 	o->opening = false;
 	cnd_broadcast(&o->e->opened);
@@ -534,115 +530,4 @@ void objects_trim(struct engine *e)
 		if (!object_used(oldest))
 			object_release(oldest);
 	}
-}
-
-/* ---- what becomes of it ---- */
-
-void object_sized(struct object *o, uint64_t size)
-{
-	struct version *v;
-	int r = 0;
-
-	if (o->size == size)
-		return;
-	mtx_lock(&o->e->lock);
-	v = o->version ? version_get(o->version) : NULL;
-	mtx_unlock(&o->e->lock);
-	if (v && version_size(v) != size)
-		r = version_set_size(v, size);
-	version_put(v);
-	if (r < 0)
-		return; /* bytes lie beyond it: the next answer will find the version changed */
-
-	mtx_lock(&o->e->lock);
-	o->size = size;
-	if (o->length_unknown) {
-		o->length_unknown = false;
-		o->generation++;
-	}
-	if (size == 0)
-		o->complete = true;
-	v = o->version ? version_get(o->version) : NULL;
-	mtx_unlock(&o->e->lock);
-	/* Reads that reach past the end of what was a stream without a length: their callers look
-	 * again. */
-	if (v)
-		version_fail(v, range_make(size, UINT64_MAX), -EIO);
-	version_put(v);
-	if (o->task && o->task->st)
-		sched_task_set_size(o->e->sched, o->task->st, size, clock_now_us());
-	object_tell(o);
-}
-
-void object_arrived(struct object *o)
-{
-	struct version *v;
-
-	if (o->complete || o->verifying)
-		return;
-	mtx_lock(&o->e->lock);
-	v = o->version ? version_get(o->version) : NULL;
-	mtx_unlock(&o->e->lock);
-	if (!v)
-		return;
-	if (version_complete(v)) {
-		if (object_content_pinned(o)) {
-			content_prove(o, v);
-		} else {
-			mtx_lock(&o->e->lock);
-			o->complete = true;
-			o->failed = false;
-			mtx_unlock(&o->e->lock);
-			object_set_error(o, NULL);
-			object_tell(o);
-		}
-	}
-	version_put(v);
-}
-
-void object_changed(struct object *o, const struct validator *got, uint64_t size)
-{
-	struct engine *e = o->e;
-	struct version *old, *fresh = NULL;
-	uint64_t now_us = clock_now_us();
-	bool had;
-
-	o->changes++;
-	mtx_lock(&o->e->lock);
-	opening_begin_locked(o);
-	old = object_swap_version_locked(o, NULL);
-	o->generation++;
-	o->validator = *got;
-	o->size = o->manifest_size != SIZE_UNKNOWN ? o->manifest_size : size;
-	o->length_unknown = o->size == SIZE_UNKNOWN && o->length_unknown;
-	if (got->last_modified != VALIDATOR_NO_TIME)
-		o->mtime = got->last_modified;
-	o->asked_s = clock_wall_s();
-	o->complete = o->size == 0;
-	o->stale = false;
-	had = old || o->cached > 0;
-	o->cached = 0;
-	size = o->size;
-	mtx_unlock(&o->e->lock);
-
-	/* Before the record says so: bytes of the old version must never pass for the new one's. */
-	if (had && store_version_open(e->store, &o->key, got, size, true, &fresh) < 0)
-		fresh = NULL; /* no memory: the next opening finds the validator changed */
-	mtx_lock(&o->e->lock);
-	object_swap_version_locked(o, fresh);
-	opening_end_locked(o);
-	mtx_unlock(&o->e->lock);
-	object_remember(o);
-	object_tell(o); /* before readers hear of a failure: they find the new version */
-	if (o->task)
-		task_close(o->task);
-	if (old)
-		version_fail(old, range_make(0, UINT64_MAX), -EIO);
-	version_put(old);
-	failmem_init(&o->failures);
-	if (o->size != SIZE_UNKNOWN)
-		probes_answer(o, 0);
-	fills_restart(o, now_us);
-	backfill_go(o, now_us);
-	object_rest(o);
 }

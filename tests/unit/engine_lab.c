@@ -65,11 +65,14 @@ static void origin_wait(struct lab *l)
 		FILE *f = fopen(path, "r");
 
 		if (f) {
-			int got = fscanf(f, "http %u", &l->port);
+			char text[32] = "";
+			bool got = fgets(text, sizeof(text), f) && strncmp(text, "http ", 5) == 0;
 
 			fclose(f);
-			if (got == 1)
+			if (got) {
+				l->port = (unsigned int)strtoul(text + 5, NULL, 10);
 				return;
+			}
 		}
 		pause_ms(10);
 	}
@@ -112,15 +115,13 @@ void lab_ctl(struct lab *l, const char *line)
 static uint64_t origin_count(struct lab *l, const char *path, const char *name)
 {
 	char request[512], answer[4096], *at;
-	uint64_t value = 0;
 
 	snprintf(request, sizeof(request),
 		 "GET /_stats?%s HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n", path);
 	origin_talk(l, request, answer, sizeof(answer));
 	at = strstr(answer, name);
 	ck_assert_ptr_nonnull(at);
-	ck_assert_int_eq(sscanf(at + strlen(name), "%" SCNu64, &value), 1);
-	return value;
+	return strtoull(at + strlen(name), NULL, 10);
 }
 
 uint64_t lab_requests(struct lab *l, const char *path)

@@ -76,7 +76,7 @@ START_TEST(random_reads_of_several_threads)
 	}
 	for (unsigned int i = 0; i < 4; i++)
 		pthread_join(thread[i], NULL);
-	ck_assert_uint_le(lab_sent(&l, "/a"), 2 * 5000001);
+	ck_assert_uint_le(lab_sent(&l, "/a"), UINT64_C(2) * 5000001);
 	handle_close(h);
 	object_put(o);
 	lab_done(&l);

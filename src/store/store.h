@@ -83,7 +83,10 @@ int store_version_open(struct store *s, const struct object_key *key,
 		       struct version **ret);
 
 /* ---- durability, space ---- */
-/* Checkpoint now and wait: after 0 everything present when it was called is durable. -errno else.
+/*
+ * Checkpoint now and wait: after 0 everything that was present when it was called, and still is, is
+ * durable. (A checkpoint in the background may have failed in between and dropped bytes: whoever
+ * promises a whole file asks version_complete() after this, not before.) -errno else.
  */
 int store_checkpoint(struct store *s);
 /* Forget cached bytes of the version or object (drop); waits until they are durably forgotten. */

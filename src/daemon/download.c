@@ -11,8 +11,12 @@
 
 #define TRIES_MAX      4
 #define FIRST_PAUSE_US (500 * USEC_PER_MS)
+#define LOOK_US	       (100 * USEC_PER_MS) /* how often to ask whether it is still wanted */
 
 struct job {
+	struct download_cancel cancel;
+	atomic_uint_fast64_t end; /* of the wanted range: there is none */
+
 	struct mtx lock; /* RANK_QUEUE; guards all below */
 	struct cnd wake;
 	bool ended;
@@ -115,17 +119,24 @@ static const struct transfer_ops job_ops = {
 	.end = on_end,
 };
 
-/* One request, to its end. 0 or -errno; the verdict is in j. */
+static bool cancelled(const struct job *j)
+{
+	return j->cancel.fn && j->cancel.fn(j->cancel.ctx);
+}
+
+/*
+ * One request, to its end. 0 or -errno; the verdict is in j. When it is cancelled the transfer may
+ * still run: fetch_free() ends it.
+ */
 static int run_once(struct fetch *f, const char *url, struct job *j)
 {
-	atomic_uint_fast64_t end = SIZE_UNKNOWN;
 	struct transfer_request rq = {
 		.url = url,
 		.range = {0, SIZE_UNKNOWN},
 		.urgent = true,
 		.want = {.range = {0, SIZE_UNKNOWN}, .size = SIZE_UNKNOWN},
 		.validator = VALIDATOR_INIT,
-		.end = &end,
+		.end = &j->end,
 		.ops = &job_ops,
 		.user = j,
 	};
@@ -140,19 +151,31 @@ static int run_once(struct fetch *f, const char *url, struct job *j)
 	if (r < 0)
 		return r;
 	mtx_lock(&j->lock);
-	while (!j->ended) /* fetch bounds it: connect and stall time-outs */
-		cnd_wait(&j->wake, &j->lock);
-	r = j->error;
+	/* fetch bounds it: connect and stall time-outs */
+	while (!j->ended && r == 0) {
+		if (cnd_wait_until(&j->wake, &j->lock, clock_now_us() + LOOK_US))
+			continue;
+		mtx_unlock(&j->lock);
+		r = cancelled(j) ? -ECANCELED : 0;
+		mtx_lock(&j->lock);
+	}
+	if (r == 0)
+		r = j->error;
 	mtx_unlock(&j->lock);
 	return r;
 }
 
-static void pause_us(uint64_t us)
+static int pause_us(const struct job *j, uint64_t us)
 {
-	struct timespec ts = {.tv_sec = (time_t)(us / USEC_PER_SEC),
-			      .tv_nsec = (long)(us % USEC_PER_SEC) * 1000};
+	const struct timespec look = {.tv_nsec = LOOK_US * 1000};
+	uint64_t until_us = clock_now_us() + us;
 
-	nanosleep(&ts, NULL);
+	while (clock_now_us() < until_us) {
+		if (cancelled(j))
+			return -ECANCELED;
+		nanosleep(&look, NULL);
+	}
+	return 0;
 }
 
 static int run(struct fetch *f, const char *url, struct job *j)
@@ -171,19 +194,35 @@ static int run(struct fetch *f, const char *url, struct job *j)
 		if (tries == TRIES_MAX ||
 		    (class != VERDICT_CLASS_ORIGIN && class != VERDICT_CLASS_RETRY))
 			return j->verdict == VERDICT_GONE ? -ENOENT : -EIO;
-		pause_us(min_u64(max_u64(wait, j->retry_after_us), 10 * USEC_PER_SEC));
+		r = pause_us(j, min_u64(max_u64(wait, j->retry_after_us), 10 * USEC_PER_SEC));
+		if (r < 0)
+			return r;
 		wait *= 2;
 	}
 }
 
-int download(const struct fetch_config *net, const char *url, struct download *ret, char *why,
-	     size_t why_size)
+static void say_why(const struct job *j, int error, char *why, size_t size)
+{
+	if (error == -EFBIG)
+		snprintf(why, size, "it is larger than 1 GiB");
+	else if (error == -ECANCELED)
+		snprintf(why, size, "given up");
+	else
+		snprintf(why, size, "%s%s%s", verdict_text(j->verdict), j->detail[0] ? ": " : "",
+			 j->detail);
+}
+
+int download(const struct fetch_config *net, const char *url, struct download_cancel cancel,
+	     struct download *ret, char *why, size_t why_size)
 {
 	struct fetch_shared *shared = NULL;
 	struct fetch *f = NULL;
-	struct job j = {.got.last_modified = VALIDATOR_NO_TIME, .verdict = VERDICT_INTERNAL};
+	struct job j = {.cancel = cancel,
+			.got.last_modified = VALIDATOR_NO_TIME,
+			.verdict = VERDICT_INTERNAL};
 	int r;
 
+	atomic_init(&j.end, SIZE_UNKNOWN);
 	mtx_init(&j.lock, RANK_QUEUE, "download");
 	cnd_init(&j.wake);
 	snprintf(j.got.url, sizeof(j.got.url), "%s", url);
@@ -200,9 +239,7 @@ int download(const struct fetch_config *net, const char *url, struct download *r
 		*ret = j.got;
 	} else {
 		free(j.got.data);
-		snprintf(why, why_size, "%s%s%s",
-			 r == -EFBIG ? "it is larger than 1 GiB" : verdict_text(j.verdict),
-			 j.detail[0] ? ": " : "", j.detail);
+		say_why(&j, r, why, why_size);
 	}
 	cnd_done(&j.wake);
 	mtx_done(&j.lock);

@@ -15,11 +15,17 @@ struct download {
 	char url[HTTP_LOCATION_MAX]; /* that answered, after redirects */
 };
 
+/* Who started it may lose interest: asked every 100 ms. fn NULL: never. */
+struct download_cancel {
+	bool (*fn)(void *ctx);
+	void *ctx;
+};
+
 /*
- * Plain GET of url by a fetch instance made and ended here. Tried again after what may pass by
- * itself, for some seconds. 0, or -EIO, -ENOENT (gone), -EFBIG, -ENOMEM with a few words in why.
+ * Plain GET of url by a fetch instance made and ended here. Tried again after what may pass by itself,
+ * for some seconds. 0, or -EIO, -ENOENT (gone), -EFBIG, -ENOMEM, -ECANCELED with a few words in why.
  */
-int download(const struct fetch_config *net, const char *url, struct download *ret, char *why,
-	     size_t why_size);
+int download(const struct fetch_config *net, const char *url, struct download_cancel cancel,
+	     struct download *ret, char *why, size_t why_size);
 
 #endif

@@ -28,12 +28,17 @@ static int on_checkpoint(void *ctx, struct control_call *call, const json_t *req
 	return r < 0 ? control_explain(call, r, "the checkpoint failed: %s", strerror(-r)) : 0;
 }
 
+static bool gone(void *ctx)
+{
+	return control_cancelled(ctx);
+}
+
 static int on_reload(void *ctx, struct control_call *call, const json_t *request,
 		     json_t **ret_result)
 {
 	char error[MANIFEST_ERROR_MAX] = "";
 	struct manifest *m;
-	int r = mount_reload(ctx, error);
+	int r = mount_reload(ctx, (struct download_cancel){gone, call}, error);
 
 	(void)request;
 	if (r < 0)

@@ -10,10 +10,12 @@
  */
 #include "daemon/mount.h"
 
+#include <fcntl.h>
 #include <poll.h>
 #include <signal.h>
 #include <stdatomic.h>
 #include <sys/eventfd.h>
+#include <sys/resource.h>
 #include <sys/signalfd.h>
 #include <sys/stat.h>
 #include <sys/statvfs.h>
@@ -148,12 +150,30 @@ static int check_outside(struct mount *mt, char error[MANIFEST_ERROR_MAX])
 	return 0;
 }
 
-static int load(struct mount *mt, struct source_result *ret, char error[MANIFEST_ERROR_MAX])
+static int load(struct mount *mt, struct download_cancel cancel, struct source_result *ret,
+		char error[MANIFEST_ERROR_MAX])
 {
-	const struct mount_config *cfg = mt->cfg;
+	const struct source_net net = {
+		.fetch = &mt->cfg->engine.fetch,
+		.offline = mt->cfg->engine.offline,
+		.cancel = cancel,
+	};
 
-	return source_load(&mt->source, &cfg->options, &cfg->engine.fetch, cfg->engine.offline,
-			   mt->cache, ret, error);
+	return source_load(&mt->source, &mt->cfg->options, &net, mt->cache, ret, error);
+}
+
+/* Found out while somebody still looks; it is used when the mount is ready. */
+static int check_log(const char *path, char error[MANIFEST_ERROR_MAX])
+{
+	int fd =
+		path ? open(path, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC | O_NOFOLLOW, 0600) : 0;
+	int r = fd < 0 ? -errno : 0;
+
+	if (r < 0)
+		snprintf(error, MANIFEST_ERROR_MAX, "%s: %s", path, strerror(-r));
+	else if (path)
+		close(fd);
+	return r;
 }
 
 static int prepare(struct mount *mt, char error[MANIFEST_ERROR_MAX])
@@ -170,6 +190,8 @@ static int prepare(struct mount *mt, char error[MANIFEST_ERROR_MAX])
 		r = prepare_cache(mt, error);
 	if (r == 0)
 		r = check_outside(mt, error);
+	if (r == 0)
+		r = check_log(cfg->log_file, error);
 	if (r == 0 &&
 	    asprintf(&mt->description, "%s on %s", mount_manifest_shown(mt), mt->point) < 0) {
 		mt->description = NULL;
@@ -199,6 +221,11 @@ static void *life_run(void *arg)
 	if (!atomic_load(&mt->over)) {
 		log_info("%s: ending", mt->point);
 		engine_stop(mt->engine); /* parked requests are answered: nobody waits for us */
+		/*
+		 * Before the loop ends, as the notifier: a reload may wait in the kernel for a lock
+		 * that a look-up holds while it waits for us.
+		 */
+		control_stop(mt->control);
 		fs_stop(mt->fs);
 	}
 	return NULL;
@@ -362,7 +389,7 @@ static int start(struct mount *mt, char error[MANIFEST_ERROR_MAX])
 	int r = 0;
 
 	if (!mt->manifest) {
-		r = load(mt, &loaded, error);
+		r = load(mt, (struct download_cancel){0}, &loaded, error);
 		if (r < 0)
 			return r;
 		mt->manifest = loaded.manifest;
@@ -423,6 +450,17 @@ static void log_begin(const struct mount_config *cfg)
 		log_warn("%s: %s", cfg->log_file, strerror(-r));
 }
 
+/* Each file in use has a descriptor of its backing file. */
+static void raise_limits(void)
+{
+	struct rlimit lim;
+
+	if (getrlimit(RLIMIT_NOFILE, &lim) == 0 && lim.rlim_cur < lim.rlim_max) {
+		lim.rlim_cur = lim.rlim_max;
+		setrlimit(RLIMIT_NOFILE, &lim);
+	}
+}
+
 static int serve(struct mount *mt)
 {
 	char error[MANIFEST_ERROR_MAX] = "out of memory";
@@ -434,6 +472,7 @@ static int serve(struct mount *mt)
 			log_warn("/: %s", strerror(errno));
 	}
 	umask(077);
+	raise_limits();
 	mt->started_us = clock_now_us();
 	r = start(mt, error);
 	if (r < 0) {
@@ -480,7 +519,7 @@ static int run(struct mount *mt)
 	r = prepare(mt, error);
 	/* A URL's is fetched by the daemon: curl must not cross the fork. */
 	if (r == 0 && mt->source.kind != SOURCE_URL) {
-		r = load(mt, &loaded, error);
+		r = load(mt, (struct download_cancel){0}, &loaded, error);
 		if (r == 0) {
 			mt->manifest = loaded.manifest;
 			mt->manifest_mtime = loaded.mtime;
@@ -525,9 +564,9 @@ int mount_run(const struct mount_config *cfg)
 
 /* ---- while it runs ---- */
 
-int mount_reload(struct mount *mt, char error[MANIFEST_ERROR_MAX])
+int mount_reload(struct mount *mt, struct download_cancel cancel, char error[MANIFEST_ERROR_MAX])
 {
-	struct source_result loaded;
+	struct source_result loaded = {0};
 	int r;
 
 	if (mt->source.kind == SOURCE_STDIN) {
@@ -539,7 +578,7 @@ int mount_reload(struct mount *mt, char error[MANIFEST_ERROR_MAX])
 		snprintf(error, MANIFEST_ERROR_MAX, "another reload is under way");
 		return -EBUSY;
 	}
-	r = load(mt, &loaded, error);
+	r = load(mt, cancel, &loaded, error);
 	if (r == 0) {
 		r = fs_replace(mt->fs, loaded.manifest, loaded.mtime);
 		if (r < 0)
@@ -549,8 +588,9 @@ int mount_reload(struct mount *mt, char error[MANIFEST_ERROR_MAX])
 		engine_ask_sizes(mt->engine, loaded.manifest);
 		if (mt->cfg->engine.fill == FILL_ALL)
 			engine_fill_manifest(mt->engine, loaded.manifest);
-		manifest_put(loaded.manifest);
 	}
+	if (loaded.manifest)
+		manifest_put(loaded.manifest);
 	atomic_store(&mt->reloading, false);
 	return r;
 }

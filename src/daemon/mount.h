@@ -8,6 +8,7 @@
 
 #include "base/log.h"
 #include "daemon/control.h"
+#include "daemon/download.h"
 #include "engine/engine.h"
 #include "fs/fsops.h"
 
@@ -48,7 +49,7 @@ uint64_t mount_uptime_s(const struct mount *mt);
 /* As SIGTERM: end soon. Returns at once. */
 void mount_end(struct mount *mt);
 /* Load the manifest again and take it over; one at a time. 0, or -errno and a line. */
-int mount_reload(struct mount *mt, char error[MANIFEST_ERROR_MAX]);
+int mount_reload(struct mount *mt, struct download_cancel cancel, char error[MANIFEST_ERROR_MAX]);
 /*
  * The entry of a path below the mountpoint ("a/b", "" is the root), and the manifest with a
  * reference. 0; -EISDIR: the same of a directory; -ENOENT: nothing is returned.

@@ -10,6 +10,7 @@
 
 /* What a person still recognises of a manifest's name in the name of its cache directory. */
 #define CACHE_NAME_PLAIN 40
+#define CONTROL_DIR_MAX	 76 /* leaves room in sun_path for "/PID.sock.new" and more */
 
 char *path_absolute(const char *path)
 {
@@ -170,15 +171,18 @@ static int private_dir(const char *dir)
 int control_dir(char *buf, size_t size)
 {
 	const char *run = getenv("XDG_RUNTIME_DIR");
-	int n;
+	char dir[CONTROL_DIR_MAX] = "";
 
-	if (run && run[0] == '/' && access(run, W_OK) == 0)
-		n = snprintf(buf, size, "%s/rgetfs", run);
+	/* A socket's path has 107 bytes: a longer place is none. */
+	if (run && run[0] == '/' && strlen(run) + sizeof("/rgetfs") <= sizeof(dir) &&
+	    access(run, W_OK) == 0)
+		snprintf(dir, sizeof(dir), "%s/rgetfs", run);
 	else if (geteuid() == 0)
-		n = snprintf(buf, size, "/run/rgetfs");
+		snprintf(dir, sizeof(dir), "/run/rgetfs");
 	else
-		n = snprintf(buf, size, "/tmp/rgetfs-%u", (unsigned int)geteuid());
-	if (n < 0 || (size_t)n >= size)
+		snprintf(dir, sizeof(dir), "/tmp/rgetfs-%u", (unsigned int)geteuid());
+	if (strlen(dir) >= size)
 		return -ENAMETOOLONG;
+	memcpy(buf, dir, strlen(dir) + 1);
 	return private_dir(buf);
 }

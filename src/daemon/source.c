@@ -14,7 +14,6 @@
 #include "base/clock.h"
 #include "base/log.h"
 #include "core/url.h"
-#include "daemon/download.h"
 #include "daemon/paths.h"
 
 #define COPY_NAME "manifest"
@@ -235,19 +234,19 @@ static bool host_is_private(const char *url)
 }
 
 static int load_url(const struct source *s, struct manifest_options opt,
-		    const struct fetch_config *net, bool offline, const char *keep_dir,
-		    struct source_result *ret, char error[MANIFEST_ERROR_MAX])
+		    const struct source_net *net, const char *keep_dir, struct source_result *ret,
+		    char error[MANIFEST_ERROR_MAX])
 {
 	struct download d = {0};
 	char why[256] = "--offline";
 	bool fetched = false;
 	int r = -EIO;
 
-	if (!offline) {
-		r = download(net, s->place, &d, why, sizeof(why));
+	if (!net->offline) {
+		r = download(net->fetch, s->place, net->cancel, &d, why, sizeof(why));
 		fetched = r == 0;
 	}
-	if (!fetched && copy_of(keep_dir, &d) == 0) {
+	if (!fetched && r != -ECANCELED && copy_of(keep_dir, &d) == 0) {
 		log_warn("%s: %s; the copy of its last good state is used", s->shown, why);
 		r = 0;
 	}
@@ -295,14 +294,14 @@ static int load_file(const struct source *s, struct manifest_options *opt, struc
 }
 
 int source_load(const struct source *s, const struct manifest_options *options,
-		const struct fetch_config *net, bool offline, const char *keep_dir,
-		struct source_result *ret, char error[MANIFEST_ERROR_MAX])
+		const struct source_net *net, const char *keep_dir, struct source_result *ret,
+		char error[MANIFEST_ERROR_MAX])
 {
 	struct manifest_options opt = *options;
 	int r;
 
 	if (s->kind == SOURCE_URL)
-		return load_url(s, opt, net, offline, keep_dir, ret, error);
+		return load_url(s, opt, net, keep_dir, ret, error);
 
 	opt.default_mtime = clock_wall_s();
 	if (s->kind == SOURCE_STDIN)

@@ -4,8 +4,8 @@
 #ifndef DAEMON_SOURCE_H
 #define DAEMON_SOURCE_H
 
+#include "daemon/download.h"
 #include "manifest/manifest.h"
-#include "net/fetch.h"
 
 enum source_kind { SOURCE_FILE, SOURCE_STDIN, SOURCE_URL };
 
@@ -29,13 +29,18 @@ void source_done(struct source *s);
  * *ret_private: every address of the URL's host is one of ours (the address policy asks); true for
  * what is no URL. 0, or -errno with a line in error.
  */
+struct source_net {
+	const struct fetch_config *fetch;
+	bool offline;
+	struct download_cancel cancel;
+};
 struct source_result {
 	struct manifest *manifest;
 	int64_t mtime;
 	bool private_host;
 };
 int source_load(const struct source *s, const struct manifest_options *opt,
-		const struct fetch_config *net, bool offline, const char *keep_dir,
-		struct source_result *ret, char error[MANIFEST_ERROR_MAX]);
+		const struct source_net *net, const char *keep_dir, struct source_result *ret,
+		char error[MANIFEST_ERROR_MAX]);
 
 #endif

@@ -223,9 +223,11 @@ static bool ahead_of(const struct lease_priv *l, const struct lease_priv *d)
 static enum hold_kind lease_hold(const struct sched_origin *o, const struct lease_priv *l)
 {
 	const struct lease_priv *d;
-	bool bulk = l->started >= PRIO_FILL && l->pub.prio >= PRIO_FILL;
+	bool bulk = l->pub.prio >= PRIO_FILL;
+	/* Behind its first MiB a demand's lease is read-ahead like any other. */
+	bool fresh = l->started == PRIO_DEMAND && l->pos < l->urgent_end;
 
-	if (!l->slot || l->pub.probe || l->started == PRIO_DEMAND || l->hedge)
+	if (!l->slot || l->pub.probe || fresh || l->hedge)
 		return HOLD_COUNT;
 	TAILQ_FOREACH (d, &o->leases, origin_entry) {
 		if (d == l || !d->slot || d->held)

@@ -27,8 +27,7 @@
 
 #define NEVER UINT64_MAX
 
-/* Every figure below was chosen with tests/sim; the table is at the head of tests/sim/sim_matrix.c.
- */
+/* Chosen with tests/sim; sched_gap.c and sched_connect.c tell what the alternatives cost. */
 
 /* Connections one task may climb to by itself. */
 #define CONNECT_TARGET_MAX 16

@@ -101,7 +101,7 @@ void notifier_stop(struct notifier *n);
 void notifier_free(struct notifier *n);
 void notifier_changed(struct notifier *n, struct object *o);
 /* Keep o in memory as long as we are mounted. */
-void notifier_pin(struct notifier *n, struct object *o);
+void notifier_keep(struct notifier *n, struct object *o);
 /* Somebody looks at the totals: count again soon if there is reason to. */
 void notifier_want_totals(struct notifier *n);
 

@@ -167,7 +167,7 @@ static void ask_done(void *ctx, int error)
 	} else {
 		object_info(a->object, &info);
 		if (info.length_unknown)
-			notifier_pin(fs->notifier, a->object);
+			notifier_keep(fs->notifier, a->object);
 		r = look(fs, a->parent, a->name, &e, &n);
 		if (r == -EINPROGRESS) {
 			tree_name_done(&n);

@@ -28,18 +28,18 @@ struct note {
  * its server gives no length; how often its version changed (held here, the count never starts over
  * and two versions never get the same number).
  */
-struct pin {
-	RB_ENTRY(pin) link;
+struct kept {
+	RB_ENTRY(kept) link;
 	struct object *object;
 };
-RB_HEAD(pin_tree, pin);
+RB_HEAD(kept_tree, kept);
 
-static int pin_cmp(const struct pin *a, const struct pin *b)
+static int kept_cmp(const struct kept *a, const struct kept *b)
 {
 	return a->object < b->object ? -1 : a->object > b->object;
 }
-RB_PROTOTYPE(pin_tree, pin, link, pin_cmp)
-RB_GENERATE(pin_tree, pin, link, pin_cmp)
+RB_PROTOTYPE(kept_tree, kept, link, kept_cmp)
+RB_GENERATE(kept_tree, kept, link, kept_cmp)
 
 struct notifier {
 	struct fs *fs;
@@ -50,7 +50,7 @@ struct notifier {
 	struct cnd wake;
 	STAILQ_HEAD(note_list, note) queue;
 	size_t length;
-	struct pin_tree pins;
+	struct kept_tree kept;
 	bool stopping;
 	bool want_totals;
 	uint64_t totals_at_us; /* when they may be counted again */
@@ -150,7 +150,7 @@ int notifier_new(struct fs *fs, struct notifier **ret)
 	mtx_init(&n->lock, RANK_QUEUE, "notifier");
 	cnd_init(&n->wake);
 	STAILQ_INIT(&n->queue);
-	RB_INIT(&n->pins);
+	RB_INIT(&n->kept);
 	n->totals_at_us = count_totals(fs);
 	r = pthread_create(&n->thread, NULL, notifier_run, n);
 	n->running = r == 0;
@@ -176,7 +176,7 @@ void notifier_stop(struct notifier *n)
 void notifier_free(struct notifier *n)
 {
 	struct note *note;
-	struct pin *pin;
+	struct kept *kept;
 
 	if (!n)
 		return;
@@ -184,30 +184,30 @@ void notifier_free(struct notifier *n)
 		STAILQ_REMOVE_HEAD(&n->queue, link);
 		free(note);
 	}
-	while ((pin = RB_ROOT(&n->pins))) {
-		RB_REMOVE(pin_tree, &n->pins, pin);
-		object_put(pin->object);
-		free(pin);
+	while ((kept = RB_ROOT(&n->kept))) {
+		RB_REMOVE(kept_tree, &n->kept, kept);
+		object_put(kept->object);
+		free(kept);
 	}
 	cnd_done(&n->wake);
 	mtx_done(&n->lock);
 	free(n);
 }
 
-void notifier_pin(struct notifier *n, struct object *o)
+void notifier_keep(struct notifier *n, struct object *o)
 {
-	struct pin *pin = calloc(1, sizeof(*pin));
+	struct kept *kept = calloc(1, sizeof(*kept));
 	bool taken;
 
-	if (!pin)
+	if (!kept)
 		return;
-	pin->object = object_get(o);
+	kept->object = object_get(o);
 	mtx_lock(&n->lock);
-	taken = RB_INSERT(pin_tree, &n->pins, pin) == NULL;
+	taken = RB_INSERT(kept_tree, &n->kept, kept) == NULL;
 	mtx_unlock(&n->lock);
 	if (!taken) {
 		object_put(o);
-		free(pin);
+		free(kept);
 	}
 }
 
@@ -244,7 +244,7 @@ void notifier_changed(struct notifier *n, struct object *o)
 
 	object_info(o, &info);
 	if (info.generation > 1 || info.length_unknown)
-		notifier_pin(n, o);
+		notifier_keep(n, o);
 	m = object_manifest(o, &index);
 	facts = (struct node_facts){
 		.generation = info.generation,

@@ -80,6 +80,7 @@ static void content_right(struct object *o)
 	o->bad_contents = 0;
 	o->sources_used = 0;
 	object_set_error(o, NULL);
+	object_forget_failed(o);
 	object_remember(o);
 	object_tell(o);
 }
@@ -102,10 +103,9 @@ static void content_wrong(struct object *o)
 	log_warn("%s: the content differs from its checksum, %s",
 		 o->origin ? o->origin->key : "a file",
 		 o->content_bad ? "and no other mirror is left" : "another mirror is tried");
-	mtx_lock(&o->e->lock);
-	o->failed = o->content_bad;
-	mtx_unlock(&o->e->lock);
 	object_changed(o, &same, o->size);
+	if (o->content_bad)
+		object_failed(o, VERDICT_CHECKSUM);
 	object_set_error(o, "%s: %s", o->origin ? o->origin->key : "",
 			 verdict_text(VERDICT_CHECKSUM));
 }

@@ -114,6 +114,7 @@ int engine_new(const struct engine_config *cfg, struct engine **ret, char owner[
 	TAILQ_INIT(&e->demands);
 	TAILQ_INIT(&e->idle);
 	TAILQ_INIT(&e->backfilling);
+	TAILQ_INIT(&e->failed);
 	TAILQ_INIT(&e->probing);
 	LIST_INIT(&e->rolls);
 
@@ -148,6 +149,8 @@ static void quit_asked(struct engine *e, struct msg *m)
 	(void)m;
 	rolls_quit(e);
 	backfills_quit(e);
+	while ((o = TAILQ_FIRST(&e->failed)) != NULL)
+		object_forget_failed(o);
 	mtx_lock(&e->lock);
 	o = RB_MIN(object_tree, &e->objects);
 	if (o)

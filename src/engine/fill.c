@@ -110,11 +110,7 @@ void fill_want_failed(struct fill *f, enum verdict why)
 
 	if (why == VERDICT_CANCELLED)
 		return; /* its task was closed for another version: fills_restart() follows */
-	if (verdict_refuses(why)) {
-		mtx_lock(&o->e->lock);
-		o->failed = true;
-		mtx_unlock(&o->e->lock);
-	}
+	object_failed(o, why);
 	fill_end(f, verdict_errno(why));
 }
 

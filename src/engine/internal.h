@@ -126,7 +126,9 @@ struct engine {
 	struct object_list idle;    /* kept open though nobody uses them, oldest first */
 	unsigned int idle_count;
 	struct object_list backfilling; /* objects with a backfill */
-	struct object_list probing;	/* objects with probes out */
+	struct object_list failed;	/* kept for status, oldest first */
+	unsigned int failed_count;
+	struct object_list probing; /* objects with probes out */
 	struct roll_list rolls;
 	struct lease *
 		*stillborn; /* leases for which there was no memory; bounded by max_connections */
@@ -218,6 +220,8 @@ struct object {
 	/* engine thread */
 	struct task *task;
 	struct probe_list probes;
+	bool kept_failed; /* is on engine.failed and holds a reference */
+	TAILQ_ENTRY(object) failed_link;
 	bool in_probing;
 	TAILQ_ENTRY(object) opened_link; /* engine.lock, while it has a version */
 	TAILQ_ENTRY(object) probing_link;
@@ -271,6 +275,13 @@ void objects_trim(struct engine *e);
 void object_wake(struct object *o);
 /* Close task and version, unless a handle is open. Engine thread. */
 void object_release(struct object *o);
+/*
+ * A read, an order or a question failed for why: shown until an answer is good. A few thousand such
+ * objects stay in memory for it. May be called from within the sched, as the other.
+ */
+void object_failed(struct object *o, enum verdict why);
+/* Memory need not hold it for its failure any more. */
+void object_forget_failed(struct object *o);
 /* Every byte is there: complete, or have it proven first. Engine thread, called after bytes were
  * written. */
 void object_arrived(struct object *o);

@@ -231,9 +231,8 @@ static void op_probe_failed(void *ctx, void *task_user, enum verdict why)
 		return;
 	mtx_lock(&o->e->lock);
 	o->checking = false;
-	if (verdict_refuses(why) && !o->complete)
-		o->failed = true;
 	mtx_unlock(&o->e->lock);
+	object_failed(o, why);
 	o->probe_failed_us = now_us;
 	t->refused_us = now_us;
 	if (why == VERDICT_GONE)
@@ -389,6 +388,7 @@ static void object_learn(struct object *o, struct pull *p)
 		o->length_unknown = true;
 	mtx_unlock(&e->lock);
 
+	object_forget_failed(o);
 	failmem_init(&o->failures);
 	o->gone_us = 0;
 	o->probe_failed_us = 0;

@@ -7,6 +7,38 @@
 #include "base/clock.h"
 #include "engine/internal.h"
 
+#define FAILED_MAX 4096 /* objects kept in memory only so that status can tell why they failed */
+
+void object_failed(struct object *o, enum verdict why)
+{
+	struct engine *e = o->e;
+
+	if (verdict_class(why) == VERDICT_CLASS_OURS || o->complete)
+		return;
+	mtx_lock(&e->lock);
+	o->failed = true;
+	mtx_unlock(&e->lock);
+	if (!o->error)
+		object_set_error(o, "%s: %s", o->origin ? o->origin->key : "", verdict_text(why));
+	if (o->kept_failed)
+		return;
+	object_get(o);
+	o->kept_failed = true;
+	TAILQ_INSERT_TAIL(&e->failed, o, failed_link);
+	if (++e->failed_count > FAILED_MAX)
+		object_forget_failed(TAILQ_FIRST(&e->failed));
+}
+
+void object_forget_failed(struct object *o)
+{
+	if (!o->kept_failed)
+		return;
+	o->kept_failed = false;
+	TAILQ_REMOVE(&o->e->failed, o, failed_link);
+	o->e->failed_count--;
+	object_put(o);
+}
+
 void object_sized(struct object *o, uint64_t size)
 {
 	struct version *v;
@@ -63,6 +95,7 @@ void object_arrived(struct object *o)
 			o->failed = false;
 			mtx_unlock(&o->e->lock);
 			object_set_error(o, NULL);
+			object_forget_failed(o);
 			object_tell(o);
 		}
 	}

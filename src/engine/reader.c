@@ -86,11 +86,7 @@ void demand_failed(struct want *w, enum verdict why)
 
 	if (class != VERDICT_CLASS_OURS)
 		failmem_add(&o->failures, w->range, -EIO, clock_now_us() + FAILMEM_KEEP_US);
-	if (verdict_refuses(why)) {
-		mtx_lock(&o->e->lock);
-		o->failed = true;
-		mtx_unlock(&o->e->lock);
-	}
+	object_failed(o, why);
 	demand_fail(d, -EIO);
 }
 
@@ -336,6 +332,7 @@ static void handle_opened(struct engine *e, struct msg *m)
 
 	(void)e;
 	object_wake(h->obj);
+	object_arrived(h->obj);
 	revalidate_opened(h->obj, clock_now_us());
 }
 
@@ -428,6 +425,7 @@ static void handle_closed(struct engine *e, struct msg *m)
 	struct want *w, *next;
 
 	h->closed = true;
+	object_arrived(h->obj); /* all there since an earlier mount, but not proven then */
 	TAILQ_FOREACH (d, &h->demands, in_handle)
 		demand_demote(d, now_us);
 	TAILQ_FOREACH_SAFE (w, &h->window_wants, in_handle, next) {

@@ -202,7 +202,7 @@ static int extdb_make_file(int dirfd, bool create)
 		r = -errno;
 	else if (!S_ISREG(st.st_mode))
 		r = -EUCLEAN;
-	else if ((st.st_mode & 077) && fchmod(fd, 0600) < 0)
+	if (!r && (st.st_mode & 077) && fchmod(fd, 0600) < 0)
 		r = -errno;
 	close(fd);
 	return r;

@@ -235,6 +235,28 @@ START_TEST(log_stays_small)
 }
 END_TEST
 
+/* As on a network file system: no shared memory file. */
+START_TEST(exclusive)
+{
+	char path[DIR_MAX * 2];
+	struct batch b;
+
+	extdb_close(db);
+	db = NULL;
+	ck_assert_int_eq(extdb_open(dirfd_, dir, true, &db), 0);
+	batch_init(&b);
+	put(&b);
+	ck_assert_int_eq(extdb_apply(db, &b, false), 0);
+	batch_done(&b);
+	snprintf(path, sizeof(path), "%s/extents.db-shm", dir);
+	ck_assert_int_ne(access(path, F_OK), 0);
+	extdb_close(db);
+	db = NULL;
+	ck_assert_int_eq(extdb_open(dirfd_, dir, false, &db), 0);
+	compare_all();
+}
+END_TEST
+
 static Suite *suite(void)
 {
 	Suite *st = suite_create("extdb");
@@ -247,6 +269,7 @@ static Suite *suite(void)
 	tcase_add_test(tc, deleted_version_takes_its_extents);
 	tcase_add_test(tc, nothing_of_a_failed_batch_stays);
 	tcase_add_test(tc, log_stays_small);
+	tcase_add_test(tc, exclusive);
 	suite_add_tcase(st, tc);
 	return st;
 }

@@ -29,7 +29,6 @@
 #define TAIL_SHARE    64
 #define RANDOM_MISSES 3
 #define WIDE_GROWTH   4
-#define WIDE_MIN      (UINT64_C(1) << 20)
 #define WIDE_BLIND    (UINT64_C(4) << 20)
 #define WIDE_GUESS    (UINT64_C(32) << 20)
 #define GUESS_BPS     (UINT64_C(160) << 20)
@@ -109,15 +108,15 @@ static uint64_t bytes_in(uint64_t rate_bps, uint64_t us)
 
 static uint64_t wide_window(const struct readahead_cursor *c, const struct readahead_limit *limit)
 {
-	uint64_t first, bound;
+	/* A first megabyte says little of the rate of a far link; a reader of whole files goes on.
+	 */
+	uint64_t guess = max_u64(bytes_in(GUESS_BPS, limit->ttfb_us), WIDE_BLIND);
+	uint64_t first = min_u64(guess, WIDE_GUESS), bound = WIDE_GUESS;
 
 	if (limit->rate_bps) {
 		bound = bytes_in(limit->rate_bps, max_u64(BOUND_TTFBS * limit->ttfb_us, BOUND_US));
-		bound = max_u64(bound, WIDE_BLIND);
-		first = max_u64(2 * bytes_in(limit->rate_bps, limit->ttfb_us), WIDE_MIN);
-	} else {
-		bound = WIDE_GUESS;
-		first = max_u64(bytes_in(GUESS_BPS, limit->ttfb_us), WIDE_BLIND);
+		bound = max_u64(bound, first);
+		first = max_u64(2 * bytes_in(limit->rate_bps, limit->ttfb_us), first);
 	}
 	return min_u64(c->bold ? max_u64(first, WIDE_GROWTH * c->run) : c->run, bound);
 }

@@ -169,7 +169,10 @@ struct range gap_piece(struct sched_task *t, const struct sched_origin *o, struc
 		least = max_u64(SPLIT_MIN_BYTES, 2 * lost);
 		len -= min_u64(len, lost / target);
 		if (t->sched->cfg.connections == 0)
-			len = min_u64(len, max_u64(PIECE_MIN_BYTES, PIECE_COSTS * lost));
+			len = min_u64(len, max_u64(PIECE_MIN_BYTES,
+						   (p <= PRIO_WINDOW ? PIECE_COSTS_WINDOW
+								     : PIECE_COSTS) *
+							   lost));
 	}
 	len = block_ceil(max_u64(len, least));
 	/* A tiny tail goes with its neighbour. */

@@ -39,6 +39,8 @@
 /* A bulk lease beside others is at least this and at least PIECE_COSTS set-ups long. */
 #define PIECE_MIN_BYTES (UINT64_C(4) << 20)
 #define PIECE_COSTS	32
+/* Read-ahead is read in order: short pieces, or each steal throws away what is in flight. */
+#define PIECE_COSTS_WINDOW 8
 /* What a request costs until it was measured. */
 #define COST_UNKNOWN_US UINT64_C(5000)
 /* A demand that needs its own request keeps read-ahead of others off the link for so many bytes. */

@@ -41,13 +41,21 @@ bool lease_ending(const struct lease_priv *l, uint64_t now_us)
 	return lease_eta_us(l, lease_end(l), now_us) <= origin_cost_us(l->origin, now_us);
 }
 
+/* Read-ahead does not wait a round trip for the demand that it follows. */
+static bool short_demand(const struct lease_priv *l)
+{
+	return l->started == PRIO_DEMAND && lease_rest(l) <= URGENT_BYTES &&
+	       l->origin->sched->cfg.connections == 0;
+}
+
 unsigned int task_busy(const struct sched_task *t, enum prio p, uint64_t now_us)
 {
 	unsigned int n = 0;
 	struct lease_priv *l;
 
 	TAILQ_FOREACH (l, &t->leases, task_entry)
-		n += l->slot && l->pub.prio <= p && !l->yielding && !lease_ending(l, now_us);
+		n += l->slot && l->pub.prio <= p && !l->yielding && !lease_ending(l, now_us) &&
+		     !(p == PRIO_WINDOW && short_demand(l));
 	return n;
 }
 
@@ -342,7 +350,8 @@ static struct lease_priv *longest(const struct sched_task *t, uint64_t cost, uin
 		if (!rate)
 			rate = l->origin->lease_bps;
 		time = rate ? (uint64_t)((double)rest * 1e6 / (double)rate) : rest;
-		if (rate ? time < 4 * cost : rest < 2 * SPLIT_BLIND_BYTES)
+		if (rate ? time < (l->pub.prio <= PRIO_WINDOW ? 10 : 4) * cost
+			 : rest < 2 * SPLIT_BLIND_BYTES)
 			continue;
 		if (time > most) {
 			most = time;

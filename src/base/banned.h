@@ -14,7 +14,11 @@
 #include <time.h>
 #include <unistd.h>
 
-/* strcpy, strcat, sprintf: strbuf or snprintf. strncpy: never terminates. strtok: strsep. gets: no. */
+/* Macros where clang is the compiler and _FORTIFY_SOURCE is on; those can't be poisoned. */
+#undef sprintf
+#undef vsprintf
+
+/* strcpy, strcat, sprintf: strbuf or snprintf. strncpy: never terminates. strtok: strsep. */
 #pragma GCC poison strcpy strcat strncpy strncat sprintf vsprintf strtok gets
 /* atoi, atol, atoll: no errors. size.h parses. */
 #pragma GCC poison atoi atol atoll

@@ -9,9 +9,9 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#define ARRAY_SIZE(a) (sizeof(a) / sizeof((a)[0]))
-#define container_of(ptr, type, member) ((type *)(void *)((char *)(ptr) - offsetof(type, member)))
-#define PRINTF_LIKE(fmt, first) __attribute__((format(printf, fmt, first)))
+#define ARRAY_SIZE(a)			(sizeof(a) / sizeof((a)[0]))
+#define container_of(ptr, type, member) ((type *)(void *)((char *)(ptr)-offsetof(type, member)))
+#define PRINTF_LIKE(fmt, first)		__attribute__((format(printf, fmt, first)))
 
 static inline uint64_t min_u64(uint64_t a, uint64_t b)
 {
@@ -23,7 +23,7 @@ static inline uint64_t max_u64(uint64_t a, uint64_t b)
 	return a > b ? a : b;
 }
 
-/* a + b, or UINT64_MAX where that does not fit: for deadlines and sums of sizes that may be "unknown". */
+/* a + b, or UINT64_MAX where it does not fit: for deadlines and sums of unknown sizes. */
 static inline uint64_t add_sat_u64(uint64_t a, uint64_t b)
 {
 	uint64_t sum;

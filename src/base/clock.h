@@ -1,8 +1,8 @@
 /*
  * clock.h - the only place that asks what time it is
  *
- * Everything that schedules or waits counts in monotonic microseconds; src/core never calls this, it
- * gets the time as an argument.
+ * Everything that schedules or waits counts in monotonic microseconds; src/core never calls this,
+ * it gets the time as an argument.
  */
 #ifndef BASE_CLOCK_H
 #define BASE_CLOCK_H
@@ -16,7 +16,7 @@
 /* CLOCK_MONOTONIC in microseconds. Never fails, never goes back, stands still while suspended. */
 uint64_t clock_now_us(void);
 
-/* The wall clock in seconds since 1970: for what people see and for dates of servers, never for waits. */
+/* Wall clock, seconds since 1970: for people and for dates of servers, never for waits. */
 int64_t clock_wall_s(void);
 
 /* A CLOCK_MONOTONIC instant as pthread_cond_timedwait() wants it (see cnd_init() in lock.h). */

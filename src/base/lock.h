@@ -26,17 +26,17 @@
 /* The order, outermost first. Give a new lock a place here, with its owner. */
 enum lock_rank {
 	RANK_CONTROL = 1, /* daemon/control: connections */
-	RANK_FILES,    /* fs/fsops: open files, parked requests */
-	RANK_TREE,     /* fs/tree: names and nodes */
-	RANK_ENGINE,   /* engine: table of objects and handles */
-	RANK_STORE,    /* store: table of versions and records */
-	RANK_VERSION,  /* store/version: extents and waiters of one version */
-	RANK_HANDLE,   /* engine: read-ahead of one open file */
-	RANK_PULL,     /* engine: whether a transfer can still be told something */
-	RANK_LIMITER,  /* net: the token bucket */
-	RANK_QUEUE,    /* any message queue */
-	RANK_POOL,     /* memory pools */
-	RANK_LOG,      /* the log's own */
+	RANK_FILES,	  /* fs/fsops: open files, parked requests */
+	RANK_TREE,	  /* fs/tree: names and nodes */
+	RANK_ENGINE,	  /* engine: table of objects and handles */
+	RANK_STORE,	  /* store: table of versions and records */
+	RANK_VERSION,	  /* store/version: extents and waiters of one version */
+	RANK_HANDLE,	  /* engine: read-ahead of one open file */
+	RANK_PULL,	  /* engine: whether a transfer can still be told something */
+	RANK_LIMITER,	  /* net: the token bucket */
+	RANK_QUEUE,	  /* any message queue */
+	RANK_POOL,	  /* memory pools */
+	RANK_LOG,	  /* the log's own */
 };
 
 struct LOCK_ATTR(capability("mutex")) mtx {

@@ -1,8 +1,8 @@
 /*
  * log.c - one line to a person: stderr, a file or syslog
  *
- * Any thread enters. A line is formatted outside the lock and written by one write(2), so that lines of
- * several threads never mix.
+ * Any thread enters. A line is formatted outside the lock and written by one write(2), so that
+ * lines of several threads never mix.
  */
 #include "base/log.h"
 
@@ -67,7 +67,7 @@ int log_parse_level(const char *name, enum log_level *ret_level)
 	return -EINVAL;
 }
 
-/* Control bytes of a server or a manifest must not move the reader's cursor or forge a second line. */
+/* Control bytes of a server or a manifest must not move a cursor or forge a second line. */
 static void make_printable(char *s)
 {
 	for (; *s; s++) {
@@ -106,9 +106,9 @@ void log_line(enum log_level level, const char *fmt, ...)
 		strftime(stamp, sizeof(stamp), "%Y-%m-%dT%H:%M:%SZ ", &tm);
 	}
 	iov[0] = (struct iovec){stamp, strlen(stamp)};
-	iov[1] = (struct iovec){(void *)(uintptr_t)"rgetfs: ", 8};
+	iov[1] = (struct iovec){(void *)(uintptr_t) "rgetfs: ", 8};
 	iov[2] = (struct iovec){text, strlen(text)};
-	iov[3] = (struct iovec){(void *)(uintptr_t)"\n", 1};
+	iov[3] = (struct iovec){(void *)(uintptr_t) "\n", 1};
 	if (writev(fd, iov, ARRAY_SIZE(iov)) < 0)
 		return; /* nobody is left to be told */
 }
@@ -117,9 +117,9 @@ bool log_limit_pass(struct log_limit *l, uint64_t now_us, uint64_t *ret_dropped)
 {
 	uint64_t next = __atomic_load_n(&l->next_us, __ATOMIC_RELAXED);
 
-	if (now_us < next || !__atomic_compare_exchange_n(&l->next_us, &next, now_us + LOG_LIMIT_US,
-							   false, __ATOMIC_RELAXED,
-							   __ATOMIC_RELAXED)) {
+	if (now_us < next ||
+	    !__atomic_compare_exchange_n(&l->next_us, &next, now_us + LOG_LIMIT_US, false,
+					 __ATOMIC_RELAXED, __ATOMIC_RELAXED)) {
 		__atomic_fetch_add(&l->dropped, 1, __ATOMIC_RELAXED);
 		return false;
 	}

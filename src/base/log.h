@@ -1,8 +1,8 @@
 /*
  * log.h - one line to a person: stderr, a file or syslog
  *
- * Never call it with a lock held. Secrets stay out: URLs go through url_redact() (core/url.h) first.
- * Lines that one bad server could repeat without end go through a struct log_limit.
+ * Never call it with a lock held. Secrets stay out: URLs go through url_redact() (core/url.h)
+ * first. Lines that one bad server could repeat without end go through a struct log_limit.
  */
 #ifndef BASE_LOG_H
 #define BASE_LOG_H
@@ -11,7 +11,13 @@
 
 #include "base/base.h"
 
-enum log_level { LOG_LEVEL_ERROR, LOG_LEVEL_WARN, LOG_LEVEL_INFO, LOG_LEVEL_DEBUG, LOG_LEVEL_COUNT };
+enum log_level {
+	LOG_LEVEL_ERROR,
+	LOG_LEVEL_WARN,
+	LOG_LEVEL_INFO,
+	LOG_LEVEL_DEBUG,
+	LOG_LEVEL_COUNT
+};
 
 enum log_target { LOG_TO_STDERR, LOG_TO_FILE, LOG_TO_SYSLOG };
 
@@ -30,7 +36,7 @@ void log_line(enum log_level level, const char *fmt, ...) PRINTF_LIKE(2, 3);
 #define log_info(...)  log_line(LOG_LEVEL_INFO, __VA_ARGS__)
 #define log_debug(...) log_line(LOG_LEVEL_DEBUG, __VA_ARGS__)
 
-/* At most one line in LOG_LIMIT_US for one place; embed or make static, zero-filled. Thread-safe. */
+/* At most one line in LOG_LIMIT_US for a place; embed it, zero-filled. Thread-safe. */
 #define LOG_LIMIT_US UINT64_C(5000000)
 struct log_limit {
 	uint64_t next_us;

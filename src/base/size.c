@@ -29,7 +29,7 @@ int parse_u64(const char *s, uint64_t max, uint64_t *ret)
 	return 0;
 }
 
-/* Digits with at most one point, then a unit of which scale_of() says the factor (0: no such unit). */
+/* Digits with at most one point, then a unit; scale_of() says its factor (0: no such unit). */
 static int parse_scaled(const char *s, double (*scale_of)(const char *unit), uint64_t *ret)
 {
 	char number[32];
@@ -80,7 +80,8 @@ static double duration_scale(const char *unit)
 		const char *unit;
 		double us;
 	} units[] = {
-		{"", 1e6}, {"us", 1}, {"ms", 1e3}, {"s", 1e6}, {"m", 60e6}, {"h", 3600e6}, {"d", 86400e6},
+		{"", 1e6},   {"us", 1},	    {"ms", 1e3},    {"s", 1e6},
+		{"m", 60e6}, {"h", 3600e6}, {"d", 86400e6},
 	};
 
 	for (size_t i = 0; i < ARRAY_SIZE(units); i++) {

@@ -1,8 +1,9 @@
 /*
  * strbuf.h - a string that grows, up to a maximum set at birth
  *
- * An append that fails (no memory: -ENOMEM, past the maximum: -ENOBUFS) sticks: later appends do nothing
- * and strbuf_error() tells, so that a run of appends is checked once. s is always terminated.
+ * An append that fails (no memory: -ENOMEM, past the maximum: -ENOBUFS) sticks: later appends do
+ * nothing and strbuf_error() tells, so that a run of appends is checked once. s is always
+ * terminated.
  */
 #ifndef BASE_STRBUF_H
 #define BASE_STRBUF_H
@@ -32,7 +33,7 @@ static inline int strbuf_error(const struct strbuf *b)
 {
 	return b->error;
 }
-/* The string, now the caller's to free(); NULL after an error or without memory. b is empty after. */
+/* The string, now the caller's to free(); NULL after an error or without memory. Empties b. */
 char *strbuf_detach(struct strbuf *b);
 
 #endif

@@ -271,7 +271,7 @@ int fs_new(const struct fs_config *cfg, struct manifest *m, struct fs **ret)
 /* What libfuse said last, while fs_mount() runs: it alone knows why a mount failed. */
 static _Thread_local char *fuse_said;
 
-static void fuse_says(enum fuse_log_level level, const char *fmt, va_list ap)
+static void PRINTF_LIKE(2, 0) fuse_says(enum fuse_log_level level, const char *fmt, va_list ap)
 {
 	char line[FS_WHY_MAX];
 

@@ -63,6 +63,7 @@ static int mark_range_locked(struct version *v, struct range r, bool marked, str
 /* Where holes can't be punched only a whole file gives its blocks back: no writers, no waiters,
  * then all. */
 static bool widen_locked(struct version *v, struct rangeset *ranges) REQUIRES(v->lock)
+	REQUIRES(v->lock)
 {
 	if (v->waiter_count > 0 || v->loading)
 		return false;

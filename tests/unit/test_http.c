@@ -243,8 +243,8 @@ static const char *const malformed[] = {
 	"HTTP/1.1 200 OK\nContent-Length: 5\n 6\n",
 	"HTTP/1.1 200 OK\nETag:\n \"a\"\n",
 	"HTTP/1.1 200 OK\nETag: \"a\"\nETag: \"b\"\n",
-	"HTTP/1.1 200 OK\nLast-Modified: Sun, 06 Nov 1994 08:49:37 GMT\n"
-	"Last-Modified: Sun, 06 Nov 1994 08:49:38 GMT\n",
+	("HTTP/1.1 200 OK\nLast-Modified: Sun, 06 Nov 1994 08:49:37 GMT\n"
+	 "Last-Modified: Sun, 06 Nov 1994 08:49:38 GMT\n"),
 	"HTTP/1.1 206 OK\nContent-Range: bytes 0-9/10\nContent-Range: bytes 0-9/10\n",
 	"HTTP/1.1 302 Found\nLocation: http://a/\nLocation: http://b/\n",
 	"HTTP/1.1 302 Found\nLocation: http://a/\n b\n",

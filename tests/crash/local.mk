@@ -1,11 +1,11 @@
 store_crash_sources = tests/crash/store_crash.c tests/crash/store_crash.h tests/unit/store_util.c tests/unit/store_util.h
 check_PROGRAMS += tests/crash/store_kill
 tests_crash_store_kill_SOURCES = tests/crash/store_kill.c $(store_crash_sources)
-tests_crash_store_kill_CPPFLAGS = $(AM_CPPFLAGS) -I$(top_srcdir)/tests/unit $(CHECK_CFLAGS)
+tests_crash_store_kill_CPPFLAGS = $(AM_CPPFLAGS) -I$(top_srcdir) $(CHECK_CFLAGS)
 tests_crash_store_kill_LDADD = $(rgetfs_libs) $(CHECK_LIBS)
 TESTS += tests/crash/store_kill
 check_PROGRAMS += tests/crash/store_power
 tests_crash_store_power_SOURCES = tests/crash/store_power.c $(store_crash_sources)
-tests_crash_store_power_CPPFLAGS = $(AM_CPPFLAGS) -I$(top_srcdir)/tests/unit $(CHECK_CFLAGS)
+tests_crash_store_power_CPPFLAGS = $(AM_CPPFLAGS) -I$(top_srcdir) $(CHECK_CFLAGS)
 tests_crash_store_power_LDADD = $(rgetfs_libs) $(CHECK_LIBS)
 TESTS += tests/crash/store_power

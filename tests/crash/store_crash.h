@@ -9,7 +9,7 @@
 #ifndef TESTS_CRASH_STORE_CRASH_H
 #define TESTS_CRASH_STORE_CRASH_H
 
-#include "store_util.h"
+#include "tests/unit/store_util.h"
 
 #define CRASH_OBJECTS 6
 #define CRASH_BLOCKS  200

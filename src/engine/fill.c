@@ -135,8 +135,11 @@ static void fill_go(struct fill *f, uint64_t now_us)
 		fill_make_durable(f);
 		return;
 	}
-	if (atomic_load(&o->e->stopping) || o->content_bad ||
-	    o->changes > f->changes + CHANGES_MAX) {
+	if (atomic_load(&o->e->stopping)) {
+		fill_end(f, -ECANCELED);
+		return;
+	}
+	if (o->content_bad || o->changes > f->changes + CHANGES_MAX) {
 		fill_end(f, o->content_bad ? -EILSEQ : -EIO);
 		return;
 	}

@@ -3,6 +3,7 @@
  */
 #include <check.h>
 #include <pthread.h>
+#include <sys/wait.h>
 
 #include "engine_lab.h"
 
@@ -283,6 +284,125 @@ START_TEST(many_small_files)
 }
 END_TEST
 
+/* ---- orders and readers that end early ---- */
+
+static void flock_told(void *ctx, int error)
+{
+	struct flock *f = ctx;
+
+	pthread_mutex_lock(&f->mutex);
+	f->answered++;
+	f->failed = (unsigned int)-error;
+	pthread_cond_signal(&f->cond);
+	pthread_mutex_unlock(&f->mutex);
+}
+
+START_TEST(a_fill_can_be_cancelled)
+{
+	struct flock f = FLOCK_INIT;
+	struct object *o;
+	struct fill *fill;
+	struct lab l;
+
+	lab_init(&l, (const char *[]){"/a size=3000000 fault=stall:100000", NULL});
+	lab_start(&l, "@/a\n size=3000000\n");
+	o = lab_object(&l, 0);
+	ck_assert_int_eq(object_fill(o, flock_told, &f, &fill), 0);
+	fill_cancel(fill);
+	flock_wait(&f, 1);
+	ck_assert_uint_eq(f.failed, ECANCELED);
+	object_put(o);
+	/* One that nobody cancels ends with the engine. */
+	o = lab_object(&l, 0);
+	ck_assert_int_eq(object_fill(o, flock_told, &f, &fill), 0);
+	object_put(o);
+	lab_stop(&l);
+	flock_wait(&f, 2);
+	ck_assert_uint_eq(f.failed, ECANCELED);
+	lab_done(&l);
+}
+END_TEST
+
+START_TEST(who_was_killed_waits_no_longer)
+{
+	struct flock f = FLOCK_INIT;
+	struct member m = {.flock = &f};
+	struct handle *h;
+	struct object *o;
+	struct lab l;
+	pid_t child;
+
+	lab_init(&l, (const char *[]){"/a size=3000000 fault=hang", NULL});
+	l.cfg.sched.retry_time_us = 0;
+	lab_start(&l, "@/a\n size=3000000\n");
+	o = lab_object(&l, 0);
+	h = lab_open(o);
+	child = fork();
+	ck_assert_int_ge(child, 0);
+	if (child == 0)
+		_exit(0);
+	ck_assert_int_eq(waitpid(child, NULL, 0), child);
+	m.w.range = range_make(0, 4096);
+	m.w.done = member_done;
+	ck_assert_int_eq(handle_read(h, &m.w, (int)child), 0);
+	flock_wait(&f, 1);
+	ck_assert_uint_eq(f.failed, 1);
+	handle_close(h);
+	object_put(o);
+	lab_done(&l);
+}
+END_TEST
+
+START_TEST(what_cannot_be_asked_is_stale)
+{
+	struct handle *h;
+	struct object *o;
+	struct lab l;
+
+	lab_init(&l, (const char *[]){"/a size=100000 etag=strong", NULL});
+	l.cfg.revalidate_us = 0;
+	l.cfg.sched.retry_time_us = 1000000;
+	lab_start(&l, "@/a\n size=100000\n");
+	o = lab_object(&l, 0);
+	ck_assert_int_eq(lab_fill(o), 0);
+	lab_ctl(&l, "/a size=100000 fault=status:404");
+	h = lab_open(o);
+	ck_assert(lab_wait_state(o, OBJECT_STALE));
+	ck_assert_int_eq(lab_compare(h, "/a", 0, 0, 100000, 100000), 0);
+	handle_close(h);
+	object_put(o);
+	lab_done(&l);
+}
+END_TEST
+
+START_TEST(dropped_bytes_are_fetched_again)
+{
+	struct object_info info;
+	uint64_t blocks, bad;
+	struct handle *h;
+	struct object *o;
+	struct lab l;
+
+	lab_init(&l, (const char *[]){"/a size=3000000", NULL});
+	lab_start(&l, "@/a\n size=3000000\n");
+	o = lab_object(&l, 0);
+	ck_assert_int_eq(lab_fill(o), 0);
+	ck_assert_int_eq(object_verify(o, &blocks, &bad), 0);
+	ck_assert_uint_eq(blocks, range_blocks(range_make(0, SIZE)));
+	ck_assert_uint_eq(bad, 0);
+	h = lab_open(o);
+	ck_assert_int_eq(object_drop(o), 0);
+	object_info(o, &info);
+	ck_assert_uint_eq(info.bytes_cached, 0);
+	ck_assert_int_ne(info.state, OBJECT_COMPLETE);
+	ck_assert_int_eq(lab_compare(h, "/a", 0, 0, SIZE, 131072), 0);
+	ck_assert(lab_wait_state(o, OBJECT_COMPLETE));
+	handle_close(h);
+	object_put(o);
+	lab_done(&l);
+}
+END_TEST
+
 int main(void)
 {
 	Suite *s = suite_create("engine faults");
@@ -302,6 +422,10 @@ int main(void)
 	tcase_add_test(many, a_thousand_parked_reads);
 	tcase_add_test(many, no_more_than_the_limit_are_parked);
 	tcase_add_test(many, many_small_files);
+	tcase_add_test(many, a_fill_can_be_cancelled);
+	tcase_add_test(many, who_was_killed_waits_no_longer);
+	tcase_add_test(many, what_cannot_be_asked_is_stale);
+	tcase_add_test(many, dropped_bytes_are_fetched_again);
 	suite_add_tcase(s, many);
 	r = srunner_create(s);
 	srunner_run_all(r, CK_ENV);

@@ -352,7 +352,10 @@ static int load_revived(struct version *v)
 	v->loading = false;
 	v->has_row = true;
 	v->file_error = r;
+	cnd_broadcast(&v->changed);
 	mtx_unlock(&v->lock);
+	/* Whoever found it in the table meanwhile and parked. */
+	version_fail(v, (struct range){0, UINT64_MAX}, r);
 	version_put(v);
 	version_put(v);
 	return r;
@@ -450,7 +453,7 @@ int store_version_open(struct store *s, const struct object_key *key,
 {
 	struct version *v = NULL, *old = NULL;
 	struct record *rec;
-	bool load = false;
+	bool load = false, touched;
 	int r = 0;
 
 	mtx_lock(&s->lock);
@@ -469,7 +472,11 @@ int store_version_open(struct store *s, const struct object_key *key,
 	if (old) {
 		mtx_lock(&old->lock);
 		old->closed = true;
+		/* Its atimes matter to nobody: do not keep its blocks for them. */
+		touched = version_unhold_locked(old, HOLD_TOUCHED);
 		mtx_unlock(&old->lock);
+		if (touched)
+			version_put(old);
 		version_put(old);
 		store_poke(s, WORK_NEW);
 	}

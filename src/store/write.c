@@ -158,15 +158,21 @@ static int claim_write(struct version *v, struct claim *c, const unsigned char *
 			sums[at >> BLOCK_SHIFT] =
 				XXH3_64bits(data + at, (size_t)min_u64(BLOCK_SIZE, len - at));
 		r = backing_write(b, c->range.off, data, (size_t)len);
-		/* Part of it may have been allocated; the claim still keeps others away. */
-		if (r)
-			backing_punch(&s->cache, b, c->range);
 	}
 	mtx_lock(&v->lock);
 	if (!r)
 		r = enter_locked(v, b, c->range, source, sums, &writeback);
-	claim_drop_locked(v, c);
+	if (!r)
+		claim_drop_locked(v, c);
 	mtx_unlock(&v->lock);
+	if (r) {
+		/* Some of it may be allocated; the claim keeps others away until it is not. */
+		if (b)
+			backing_punch(&s->cache, b, c->range);
+		mtx_lock(&v->lock);
+		claim_drop_locked(v, c);
+		mtx_unlock(&v->lock);
+	}
 	if (r)
 		space_failed(s, len, r);
 	else

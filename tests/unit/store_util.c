@@ -235,6 +235,23 @@ int test_read_wait(struct test_read *r)
 	return r->error ? r->error : r->right ? 0 : -EILSEQ;
 }
 
+int test_read_wait_ms(struct test_read *r, unsigned int ms)
+{
+	struct timespec until;
+	bool done;
+
+	clock_gettime(CLOCK_REALTIME, &until);
+	until.tv_nsec += (long)(ms % 1000) * 1000000;
+	until.tv_sec += ms / 1000 + until.tv_nsec / 1000000000;
+	until.tv_nsec %= 1000000000;
+	pthread_mutex_lock(&r->mutex);
+	while (!r->done && pthread_cond_timedwait(&r->cond, &r->mutex, &until) == 0)
+		;
+	done = r->done;
+	pthread_mutex_unlock(&r->mutex);
+	return done ? test_read_wait(r) : -ETIMEDOUT;
+}
+
 int test_read_now(struct version *v, uint64_t off, uint64_t len, uint32_t object, uint32_t version)
 {
 	struct test_read r;

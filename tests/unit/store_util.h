@@ -53,6 +53,8 @@ void test_read_init(struct test_read *r, uint64_t off, uint64_t len, uint32_t ob
 		    uint32_t version);
 /* Until done() was called; its error. */
 int test_read_wait(struct test_read *r);
+/* The same for at most that long; -ETIMEDOUT then (and it may still come). */
+int test_read_wait_ms(struct test_read *r, unsigned int ms);
 /* Read and wait; the error, or -EILSEQ for wrong bytes. */
 int test_read_now(struct version *v, uint64_t off, uint64_t len, uint32_t object, uint32_t version);
 /* Is it there without waiting? (read, cancel when parked) */

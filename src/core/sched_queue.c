@@ -343,9 +343,11 @@ static enum served origin_serve(struct sched_origin *o, enum prio p, uint64_t no
 	enum served r;
 
 	if (!origin_open(o, now_us))
-		return SERVED_FULL;
-	if (t)
-		return serve_probe(t, o, p, now_us);
+		return p == PRIO_DEMAND ? serve_elsewhere(o, now_us) : SERVED_FULL;
+	if (t) {
+		r = serve_probe(t, o, p, now_us);
+		return r == SERVED_FULL && p == PRIO_DEMAND ? serve_elsewhere(o, now_us) : r;
+	}
 	t = TAILQ_FIRST(&o->queue[p]);
 	if (!t)
 		return SERVED_NOTHING;

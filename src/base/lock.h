@@ -26,6 +26,8 @@
 /* The order, outermost first. Give a new lock a place here, with its owner. */
 enum lock_rank {
 	RANK_CONTROL = 1, /* daemon/control: connections */
+	RANK_ORDERS,	  /* daemon/orders: fills that nobody waits for */
+	RANK_JOB,	  /* daemon/handle_fill: the files of one order */
 	RANK_FILES,	  /* fs/fsops: open files, parked requests */
 	RANK_TREE,	  /* fs/tree: names and nodes */
 	RANK_ENGINE,	  /* engine: table of objects and handles */

@@ -331,6 +331,7 @@ void sched_origin_info(const struct sched_origin *o, struct sched_origin_info *r
 		.running = o->running,
 		.budget = o->budget,
 		.banned_until_us = o->banned_until_us,
+		.bans = o->bans,
 		.rtt_us = o->rtt_us,
 		.ttfb_us = o->ttfb_us,
 		.rate_bps = max_u64(o->meter.rate_bps, o->lease_bps),

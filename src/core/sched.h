@@ -174,8 +174,9 @@ struct sched_origin_info {
 	unsigned int running;
 	unsigned int budget;
 	uint64_t banned_until_us; /* 0: not */
-	uint64_t rtt_us;	  /* connect time, 0 unknown */
-	uint64_t ttfb_us;	  /* median time to first byte, 0 unknown */
+	unsigned int bans; /* in a row: it has not answered well since the first; 0: it has */
+	uint64_t rtt_us;   /* connect time, 0 unknown */
+	uint64_t ttfb_us;  /* median time to first byte, 0 unknown */
 	uint64_t rate_bps;
 };
 void sched_origin_info(const struct sched_origin *o, struct sched_origin_info *ret);

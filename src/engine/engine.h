@@ -134,6 +134,18 @@ struct engine_stats {
 	unsigned int connections, parked, objects;
 };
 void engine_stats(struct engine *e, struct engine_stats *ret);
+
+struct engine_origin {
+	const char *name;	/* scheme://host:port; lives as long as the engine */
+	uint64_t banned_for_us; /* nothing is asked for so long; 0: not banned */
+	unsigned int bans;	/* in a row; 0: it answers */
+	unsigned int connections;
+	uint64_t rate_bps, ttfb_us;
+};
+/* Each origin that was ever asked, in no order, as of a tenth of a second ago; no lock held. 0 or
+ * -ENOMEM. */
+int engine_each_origin(struct engine *e, void (*fn)(void *ctx, const struct engine_origin *o),
+		       void *ctx);
 /* Objects in memory, in no order; fn is called with a reference held for the call, no lock held. */
 void engine_each(struct engine *e, void (*fn)(void *ctx, struct object *o), void *ctx);
 /* The manifest entry an object was made for. Borrowed while the object is referenced. */

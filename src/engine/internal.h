@@ -85,6 +85,8 @@ struct origin {
 	atomic_int parked;	       /* reads that wait for it; for an instant one less */
 	atomic_uint_fast64_t rate_bps; /* copies for other threads */
 	atomic_uint_fast64_t ttfb_us;
+	atomic_uint_fast64_t banned_until_us;
+	atomic_uint bans, connections;
 	bool ignore_etag; /* engine thread */
 	char key[];	  /* scheme://host:port */
 };

@@ -58,15 +58,18 @@ static void copy_task(struct task *t, uint64_t *rate_bps, unsigned int *connecti
 	atomic_store(&t->obj->connections, info.running);
 	*rate_bps += info.rate_bps;
 	*connections += info.running;
+}
 
-	for (unsigned int i = 0; i < t->source_count && info.running; i++) {
-		struct origin *o = t->source[i].origin;
-		struct sched_origin_info oi;
+static void copy_origin(struct origin *o)
+{
+	struct sched_origin_info info;
 
-		sched_origin_info(o->sched, &oi);
-		atomic_store(&o->rate_bps, oi.rate_bps);
-		atomic_store(&o->ttfb_us, oi.ttfb_us);
-	}
+	sched_origin_info(o->sched, &info);
+	atomic_store(&o->rate_bps, info.rate_bps);
+	atomic_store(&o->ttfb_us, info.ttfb_us);
+	atomic_store(&o->banned_until_us, info.banned_until_us);
+	atomic_store(&o->bans, info.bans);
+	atomic_store(&o->connections, info.running);
 }
 
 /* What object_info() and engine_stats() show, as they must not enter the sched themselves. */
@@ -74,6 +77,7 @@ static void copy_state(struct engine *e)
 {
 	struct sched_stats stats;
 	struct task *t;
+	struct origin *o;
 	uint64_t rate_bps = 0;
 	unsigned int connections = 0;
 
@@ -88,6 +92,10 @@ static void copy_state(struct engine *e)
 	e->connections = connections;
 	TAILQ_FOREACH (t, &e->tasks, link)
 		t->obj->filling = t->want_count > 0;
+	LIST_FOREACH (o, &e->origins, link) {
+		if (o->sched)
+			copy_origin(o);
+	}
 	mtx_unlock(&e->lock);
 }
 

@@ -3,6 +3,7 @@
  *
  * Any thread finds them; there are few, so a list will do until somebody mounts thousands of hosts.
  */
+#include "base/clock.h"
 #include "core/url.h"
 #include "engine/internal.h"
 
@@ -50,6 +51,54 @@ struct origin *origin_get(struct engine *e, const char *url)
 	mtx_unlock(&e->lock);
 	free(made);
 	return o;
+}
+
+static size_t origins_list_locked(struct engine *e, struct origin **list, size_t room)
+	REQUIRES(e->lock)
+{
+	struct origin *o;
+	size_t count = 0;
+
+	LIST_FOREACH (o, &e->origins, link) {
+		if (count < room)
+			list[count] = o;
+		count++;
+	}
+	return count;
+}
+
+/* They are never freed while the engine lives: a list of them made under the lock stays good. */
+int engine_each_origin(struct engine *e, void (*fn)(void *ctx, const struct engine_origin *o),
+		       void *ctx)
+{
+	uint64_t now_us = clock_now_us();
+	struct origin **list;
+	size_t count;
+
+	mtx_lock(&e->lock);
+	count = origins_list_locked(e, NULL, 0);
+	mtx_unlock(&e->lock);
+	list = calloc(count + 1, sizeof(struct origin *));
+	if (!list)
+		return -ENOMEM;
+	mtx_lock(&e->lock);
+	count = min_u64(origins_list_locked(e, list, count), count);
+	mtx_unlock(&e->lock);
+	for (size_t i = 0; i < count; i++) {
+		uint64_t until = atomic_load(&list[i]->banned_until_us);
+		const struct engine_origin info = {
+			.name = list[i]->key,
+			.banned_for_us = until > now_us ? until - now_us : 0,
+			.bans = atomic_load(&list[i]->bans),
+			.connections = atomic_load(&list[i]->connections),
+			.rate_bps = atomic_load(&list[i]->rate_bps),
+			.ttfb_us = atomic_load(&list[i]->ttfb_us),
+		};
+
+		fn(ctx, &info);
+	}
+	free(list);
+	return 0;
 }
 
 void origins_done(struct engine *e)

@@ -408,6 +408,12 @@ void fs_changed(struct fs *fs, struct object *o)
 		notifier_changed(fs->notifier, o);
 }
 
+void fs_forget(struct fs *fs, struct object *o)
+{
+	if (fs->notifier)
+		notifier_forget(fs->notifier, o);
+}
+
 struct manifest *fs_manifest(struct fs *fs)
 {
 	return tree_manifest(fs->tree);

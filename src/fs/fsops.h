@@ -55,6 +55,12 @@ void fs_free(struct fs *fs);
 /* engine_config.changed: an object has another version, size or state. Any thread, never blocks. */
 void fs_changed(struct fs *fs, struct object *o);
 /*
+ * Cached bytes of o are gone: the kernel's own copy of them and what stat shows go as well. Blocks
+ * until reads that are under way there have been answered; not a thread that answers them, nor the
+ * engine's.
+ */
+void fs_forget(struct fs *fs, struct object *o);
+/*
  * Take an edited manifest over and tell the kernel; one caller at a time, not a thread that answers
  * requests. 0 or -ENOMEM.
  */

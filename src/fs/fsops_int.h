@@ -100,6 +100,8 @@ int notifier_new(struct fs *fs, struct notifier **ret);
 void notifier_stop(struct notifier *n);
 void notifier_free(struct notifier *n);
 void notifier_changed(struct notifier *n, struct object *o);
+/* fs_forget(), on the caller's thread. */
+void notifier_forget(struct notifier *n, struct object *o);
 /* Keep o in memory as long as we are mounted. */
 void notifier_keep(struct notifier *n, struct object *o);
 /* Somebody looks at the totals: count again soon if there is reason to. */

@@ -233,14 +233,14 @@ static void post(struct notifier *n, uint64_t attributes_of, const struct tree_s
 		free(note);
 }
 
-void notifier_changed(struct notifier *n, struct object *o)
+/* As tree_changed(), for what o is now. */
+static int changed(struct notifier *n, struct object *o, struct object_info *ret_info,
+		   struct tree_stale *ret)
 {
 	struct object_info info;
 	struct node_facts facts;
-	struct tree_stale stale;
 	struct manifest *m;
 	uint32_t index;
-	int r;
 
 	object_info(o, &info);
 	if (info.generation > 1 || info.length_unknown)
@@ -251,12 +251,33 @@ void notifier_changed(struct notifier *n, struct object *o)
 		.size = info.size,
 		.mode = info.length_unknown ? NODE_DIRECT : NODE_CACHED,
 	};
+	*ret_info = info;
+	return tree_changed(n->fs->tree, m, index, &facts, ret);
+}
+
+void notifier_changed(struct notifier *n, struct object *o)
+{
+	struct object_info info;
+	struct tree_stale stale;
+	int r = changed(n, o, &info, &stale);
+
 	/* The node is superseded at once; the kernel hears of it when it can. */
-	r = tree_changed(n->fs->tree, m, index, &facts, &stale);
 	if (r == 0)
 		post(n, 0, &stale);
 	else if (r > 0 && info.state == OBJECT_COMPLETE)
 		post(n, stale.node, NULL);
+}
+
+void notifier_forget(struct notifier *n, struct object *o)
+{
+	struct object_info info;
+	struct tree_stale stale;
+	int r = changed(n, o, &info, &stale);
+
+	if (r == 0)
+		post(n, 0, &stale);
+	else if (r > 0)
+		fuse_lowlevel_notify_inval_inode(n->fs->session, stale.node, 0, 0);
 }
 
 void notifier_want_totals(struct notifier *n)

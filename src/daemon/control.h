@@ -74,6 +74,8 @@ int control_connect(const char *mountpoint, struct control_client *ret,
 /* A socket by its path. -ECONNREFUSED or -ENOENT: its daemon is dead. */
 int control_connect_path(const char *path, struct control_client *ret);
 void control_disconnect(struct control_client *c);
+/* From now on, each line of an answer that does not come for so long is an error. */
+void control_patience(struct control_client *c, unsigned int seconds);
 /*
  * Ask (takes the reference of request) and wait for the answer; progress() is called for each such
  * line and may be NULL. 0 and *ret_result (a new reference), or -errno and a line in error.

@@ -73,6 +73,22 @@ void control_disconnect(struct control_client *c)
 	*c = (struct control_client){.fd = -1};
 }
 
+void control_patience(struct control_client *c, unsigned int seconds)
+{
+	const struct timeval tv = {.tv_sec = (time_t)seconds};
+
+	setsockopt(c->fd, SOL_SOCKET, SO_RCVTIMEO, &tv, sizeof(tv));
+}
+
+static const char *call_words(int error)
+{
+	if (error == -EPIPE)
+		return "the daemon ended before it answered";
+	if (error == -EAGAIN)
+		return "the daemon does not answer (rgetfs unmount --force frees the mount)";
+	return strerror(-error);
+}
+
 static int send_request(int fd, const json_t *request)
 {
 	char *text = json_dumps(request, JSON_COMPACT);
@@ -183,8 +199,7 @@ int control_call(struct control_client *c, json_t *request,
 			progress(ctx, step);
 		json_decref(line);
 	}
-	snprintf(error, CONTROL_ERROR_MAX, "%s",
-		 r == -EPIPE ? "the daemon ended before it answered" : strerror(-r));
+	snprintf(error, CONTROL_ERROR_MAX, "%s", call_words(r));
 	return r;
 }
 

@@ -24,6 +24,7 @@
 #include "base/lock.h"
 #include "base/strbuf.h"
 #include "daemon/check.h"
+#include "daemon/orders.h"
 #include "daemon/mounts.h"
 #include "daemon/paths.h"
 #include "daemon/ready.h"
@@ -47,6 +48,7 @@ struct mount {
 	struct engine *engine;
 	struct fs *fs;
 	struct control *control;
+	struct orders *orders;
 
 	int signal_fd, end_fd;
 	pthread_t life;
@@ -220,6 +222,7 @@ static void *life_run(void *arg)
 		;
 	if (!atomic_load(&mt->over)) {
 		log_info("%s: ending", mt->point);
+		orders_quit(mt->orders);
 		engine_stop(mt->engine); /* parked requests are answered: nobody waits for us */
 		/*
 		 * Before the loop ends, as the notifier: a reload may wait in the kernel for a lock
@@ -337,6 +340,8 @@ static int start_control(struct mount *mt, char error[MANIFEST_ERROR_MAX])
 		r = handlers_register(mt->control, mt);
 	if (r == 0)
 		r = status_register(mt->control, mt);
+	if (r == 0)
+		r = orders_new(mt, mt->control, &mt->orders);
 	if (r < 0)
 		snprintf(error, MANIFEST_ERROR_MAX, "no control socket: %s%s", strerror(-r),
 			 r == -EPERM ? " (its directory is not ours alone)" : "");
@@ -419,8 +424,11 @@ static int stop(struct mount *mt)
 		mount_end(mt);
 		pthread_join(mt->life, NULL);
 	}
+	if (mt->orders)
+		orders_quit(mt->orders);
 	if (mt->control)
 		control_stop(mt->control);
+	orders_free(mt->orders);
 	if (mt->engine)
 		engine_stop(mt->engine);
 	fs_free(mt->fs);
@@ -592,32 +600,5 @@ int mount_reload(struct mount *mt, struct download_cancel cancel, char error[MAN
 	if (loaded.manifest)
 		manifest_put(loaded.manifest);
 	atomic_store(&mt->reloading, false);
-	return r;
-}
-
-int mount_find(struct mount *mt, const char *path, struct manifest **ret, uint32_t *ret_index)
-{
-	struct manifest *m = fs_manifest(mt->fs);
-	struct manifest_child child = {.directory = true, .index = 0};
-	int r = 0;
-
-	while (r == 0 && *path) {
-		size_t len = strcspn(path, "/");
-
-		if (!child.directory)
-			r = -ENOENT;
-		else if (len > 0)
-			r = manifest_lookup(m, child.index, path, len, &child);
-		path += len;
-		path += strspn(path, "/");
-	}
-	if (r == 0) {
-		*ret_index = child.index;
-		*ret = m;
-		if (child.directory)
-			return -EISDIR;
-		return 0;
-	}
-	manifest_put(m);
 	return r;
 }

@@ -50,11 +50,6 @@ uint64_t mount_uptime_s(const struct mount *mt);
 void mount_end(struct mount *mt);
 /* Load the manifest again and take it over; one at a time. 0, or -errno and a line. */
 int mount_reload(struct mount *mt, struct download_cancel cancel, char error[MANIFEST_ERROR_MAX]);
-/*
- * The entry of a path below the mountpoint ("a/b", "" is the root), and the manifest with a
- * reference. 0; -EISDIR: the same of a directory; -ENOENT: nothing is returned.
- */
-int mount_find(struct mount *mt, const char *path, struct manifest **ret, uint32_t *ret_index);
 
 /* handlers.c: ping, checkpoint, unmount, reload; status.c: status. 0 or -ENOMEM. */
 int handlers_register(struct control *c, struct mount *mt);

@@ -41,7 +41,7 @@ static void unescape(char *s)
  * super". */
 static bool parse_line(char *line, struct mount_entry *ret)
 {
-	char *rest = line, *field[5] = {0}, *type, *source, *colon;
+	char *rest = line, *field[5] = {0}, *type, *source, *colon, *user;
 
 	for (size_t i = 0; i < ARRAY_SIZE(field); i++)
 		field[i] = strsep(&rest, " ");
@@ -54,6 +54,7 @@ static bool parse_line(char *line, struct mount_entry *ret)
 	colon = strchr(field[2], ':');
 	if (!type || !source || !colon || strcmp(type, FSTYPE) != 0)
 		return false;
+	user = rest ? strstr(rest, "user_id=") : NULL;
 	unescape(field[4]);
 	unescape(source);
 	*ret = (struct mount_entry){
@@ -61,38 +62,74 @@ static bool parse_line(char *line, struct mount_entry *ret)
 		.source = strdup(source),
 		.major = (unsigned int)strtoul(field[2], NULL, 10),
 		.minor = (unsigned int)strtoul(colon + 1, NULL, 10),
+		.uid = user ? (uid_t)strtoul(user + strlen("user_id="), NULL, 10) : 0,
 	};
 	return true;
 }
 
-/* The last match wins: later mounts cover earlier ones. */
-static int find(bool (*match)(const char *point, const char *path), const char *path,
-		struct mount_entry *ret)
+int mounts_each(int (*fn)(void *ctx, const struct mount_entry *m), void *ctx)
 {
 	FILE *f = fopen("/proc/self/mountinfo", "re");
-	struct mount_entry best = {0}, m;
 	char *line = NULL;
 	size_t room = 0;
+	int r = 0;
 
 	if (!f)
 		return -errno;
-	while (getline(&line, &room, f) >= 0) {
+	while (r == 0 && getline(&line, &room, f) >= 0) {
+		struct mount_entry m;
+
 		line[strcspn(line, "\n")] = '\0';
 		if (!parse_line(line, &m))
 			continue;
-		if (m.point && m.source && match(m.point, path) &&
-		    (!best.point || strlen(m.point) >= strlen(best.point))) {
-			mount_entry_done(&best);
-			best = m;
-		} else {
-			mount_entry_done(&m);
-		}
+		if (m.point && m.source)
+			r = fn(ctx, &m);
+		mount_entry_done(&m);
 	}
 	free(line);
 	fclose(f);
-	if (!best.point)
-		return -ENOENT;
-	*ret = best;
+	return r;
+}
+
+struct search {
+	bool (*match)(const char *point, const char *path);
+	const char *path;
+	struct mount_entry best;
+};
+
+/* The last match wins: later mounts cover earlier ones. */
+static int look_at(void *ctx, const struct mount_entry *m)
+{
+	struct search *s = ctx;
+	struct mount_entry found = *m;
+
+	if (!s->match(m->point, s->path) ||
+	    (s->best.point && strlen(m->point) < strlen(s->best.point)))
+		return 0;
+	found.point = strdup(m->point);
+	found.source = strdup(m->source);
+	if (!found.point || !found.source) {
+		mount_entry_done(&found);
+		return -ENOMEM;
+	}
+	mount_entry_done(&s->best);
+	s->best = found;
+	return 0;
+}
+
+static int find(bool (*match)(const char *point, const char *path), const char *path,
+		struct mount_entry *ret)
+{
+	struct search s = {.match = match, .path = path};
+	int r = mounts_each(look_at, &s);
+
+	if (r == 0 && !s.best.point)
+		r = -ENOENT;
+	if (r < 0) {
+		mount_entry_done(&s.best);
+		return r;
+	}
+	*ret = s.best;
 	return 0;
 }
 

@@ -8,12 +8,15 @@
 
 #include <sys/types.h>
 
+#include <sys/types.h>
+
 #include "base/base.h"
 
 struct mount_entry {
 	char *point;  /* malloc'ed, absolute */
 	char *source; /* the manifest, as shown */
 	unsigned int major, minor;
+	uid_t uid; /* who mounted it */
 };
 void mount_entry_done(struct mount_entry *m);
 
@@ -21,6 +24,10 @@ void mount_entry_done(struct mount_entry *m);
 int mounts_at(const char *point, struct mount_entry *ret);
 /* The mount of rgetfs that path (absolute, resolved) lies in. 0, -ENOENT or -errno. */
 int mounts_of(const char *path, struct mount_entry *ret);
+
+/* Each mount of rgetfs, in the order of mounting; stops when fn returns other than 0 and returns
+ * that. 0 or -errno. */
+int mounts_each(int (*fn)(void *ctx, const struct mount_entry *m), void *ctx);
 
 /* path made absolute and resolved but for its last component, which may be a dead mount. malloc'ed.
  */

@@ -4,37 +4,14 @@
  * The request may say "all" (every file, not only those with cached bytes, at work or failed) and
  * "files": false (totals alone, which cost nothing with a long manifest).
  */
+#include "base/clock.h"
 #include "core/url.h"
 #include "daemon/mount.h"
-
-static json_t *number(uint64_t n)
-{
-	return json_integer((json_int_t)min_u64(n, INT64_MAX));
-}
+#include "daemon/select.h"
 
 static void set_number(json_t *object, const char *key, uint64_t n)
 {
-	json_object_set_new(object, key, number(n));
-}
-
-/* Bytes that are no UTF-8 can't stand in JSON: shown as U+FFFD each. */
-static json_t *text(const char *s)
-{
-	json_t *j = json_string(s);
-	struct strbuf b;
-
-	if (j)
-		return j;
-	strbuf_init(&b, 4 * strlen(s) + 1);
-	for (; *s; s++) {
-		if ((unsigned char)*s < 0x80)
-			strbuf_addc(&b, *s);
-		else
-			strbuf_adds(&b, "\xef\xbf\xbd");
-	}
-	j = json_string(b.s);
-	strbuf_done(&b);
-	return j;
+	json_object_set_new(object, key, json_number(n));
 }
 
 static json_t *totals(struct mount *mt)
@@ -68,7 +45,7 @@ static json_t *totals(struct mount *mt)
 	set_number(j, "read_hits", st.read_hits);
 	set_number(j, "reads_waiting", st.parked);
 	if (st.store.degraded)
-		json_object_set_new(j, "degraded", text(strerror(-st.store.degraded)));
+		json_object_set_new(j, "degraded", json_text(strerror(-st.store.degraded)));
 	return j;
 }
 
@@ -87,21 +64,26 @@ static json_t *file(const struct entry *e, const struct object_info *info)
 	if (e->url_count > 0)
 		url_redact(e->url[0], url, sizeof(url));
 	validator_format(&info->validator, validator);
-	json_object_set_new(j, "path", text(e->path));
-	json_object_set_new(j, "url", text(url));
+	json_object_set_new(j, "path", json_text(e->path));
+	json_object_set_new(j, "url", json_text(url));
 	json_object_set_new(j, "size",
-			    info->size == SIZE_UNKNOWN ? json_null() : number(info->size));
+			    info->size == SIZE_UNKNOWN ? json_null() : json_number(info->size));
 	set_number(j, "bytes_cached", info->bytes_cached);
 	set_number(j, "bytes_durable", info->bytes_durable);
-	json_object_set_new(j, "state", text(object_state_name(info->state)));
+	json_object_set_new(j, "state", json_text(object_state_name(info->state)));
 	set_number(j, "connections", info->connections);
 	set_number(j, "rate_bps", info->rate_bps);
-	json_object_set_new(j, "validator", text(validator));
-	json_object_set_new(j, "error", text(info->error));
+	json_object_set_new(j, "validator", json_text(validator));
+	json_object_set_new(j, "error", json_text(info->error));
 	return j;
 }
 
-static json_t *files(struct mount *mt, struct control_call *call, bool all)
+struct sums {
+	uint64_t bytes, unknown; /* files without a size */
+	uint64_t in_state[OBJECT_STATE_COUNT];
+};
+
+static json_t *files(struct mount *mt, struct control_call *call, bool all, struct sums *sums)
 {
 	struct manifest *m = fs_manifest(mount_fs(mt));
 	uint32_t count = manifest_count(m);
@@ -115,9 +97,16 @@ static json_t *files(struct mount *mt, struct control_call *call, bool all)
 			break;
 		if (engine_peek(mount_engine(mt), m, i, &info) == -ENOMEM)
 			continue;
+		if (info.size == 0 && (manifest_entry(m, i, &e) < 0 || e.directory))
+			continue;
+		sums->in_state[info.state]++;
+		if (info.size == SIZE_UNKNOWN)
+			sums->unknown++;
+		else
+			sums->bytes = add_sat_u64(sums->bytes, info.size);
 		if (!all && !worth_showing(&info))
 			continue;
-		if (manifest_entry(m, i, &e) == 0 && !e.directory)
+		if (manifest_entry(m, i, &e) == 0)
 			json_array_append_new(list, file(&e, &info));
 	}
 	entry_done(&e);
@@ -125,21 +114,53 @@ static json_t *files(struct mount *mt, struct control_call *call, bool all)
 	return list;
 }
 
+/* An origin in trouble. */
+static void add_origin(void *ctx, const struct engine_origin *o)
+{
+	json_t *list = ctx;
+
+	if (!o->bans && !o->banned_for_us)
+		return;
+	json_array_append_new(list,
+			      json_pack("{s:o,s:o,s:I,s:i,s:i}", "origin", json_text(o->name),
+					"state",
+					json_string(o->banned_for_us ? "banned" : "failing"),
+					"banned_ms", (json_int_t)(o->banned_for_us / USEC_PER_MS),
+					"bans", (int)o->bans, "connections", (int)o->connections));
+}
+
+/* Who has looked at each file knows its size, where totals() has what was so a moment ago. */
+static void add_files(json_t *j, json_t *t, struct mount *mt, struct control_call *call, bool all)
+{
+	struct sums sums = {0};
+
+	json_object_set_new(j, "files", files(mt, call, all, &sums));
+	set_number(t, "bytes", sums.bytes);
+	set_number(t, "files_without_size", sums.unknown);
+	set_number(t, "files_complete", sums.in_state[OBJECT_COMPLETE]);
+	set_number(t, "files_failed", sums.in_state[OBJECT_FAILED]);
+}
+
 static int on_status(void *ctx, struct control_call *call, const json_t *request,
 		     json_t **ret_result)
 {
 	struct mount *mt = ctx;
 	bool all = json_is_true(json_object_get(request, "all"));
+	json_t *origins = json_array();
+	json_t *sums = totals(mt);
 	json_t *j = json_object();
 
-	json_object_set_new(j, "mountpoint", text(mount_point(mt)));
-	json_object_set_new(j, "manifest", text(mount_manifest_shown(mt)));
-	json_object_set_new(j, "cache_dir", text(mount_cache_dir(mt)));
+	json_object_set_new(j, "mountpoint", json_text(mount_point(mt)));
+	json_object_set_new(j, "manifest", json_text(mount_manifest_shown(mt)));
+	json_object_set_new(j, "cache_dir", json_text(mount_cache_dir(mt)));
 	set_number(j, "pid", (uint64_t)getpid());
 	set_number(j, "uptime_s", mount_uptime_s(mt));
-	json_object_set_new(j, "totals", totals(mt));
+	engine_each_origin(mount_engine(mt), add_origin, origins);
+	set_number(sums, "origins_in_trouble", json_array_size(origins));
+	json_object_set_new(j, "totals", sums);
+	json_object_set_new(j, "origins", origins);
 	if (!json_is_false(json_object_get(request, "files")))
-		json_object_set_new(j, "files", files(mt, call, all));
+		add_files(j, sums, mt, call, all);
 	*ret_result = j;
 	return j ? 0 : -ENOMEM;
 }

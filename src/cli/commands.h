@@ -9,7 +9,12 @@
 
 #include "cli/options.h"
 
+int cmd_drop(const struct command *cmd, int argc, char **argv);
+int cmd_fill(const struct command *cmd, int argc, char **argv);
 int cmd_mount(const struct command *cmd, int argc, char **argv);
+int cmd_reload(const struct command *cmd, int argc, char **argv);
+int cmd_status(const struct command *cmd, int argc, char **argv);
 int cmd_unmount(const struct command *cmd, int argc, char **argv);
+int cmd_verify(const struct command *cmd, int argc, char **argv);
 
 #endif

@@ -5,6 +5,7 @@
  * OPTIONS". A first word that is a path or a URL is taken for that.
  */
 #include <fcntl.h>
+#include <locale.h>
 
 #include "cli/commands.h"
 #include "cli/version.h"
@@ -16,6 +17,22 @@ static const struct command commands[] = {
 	 cmd_mount},
 	{"unmount", "[--force | --lazy] MOUNTPOINT", "Wait for the last checkpoint and unmount.",
 	 cmd_unmount},
+	{"status", "[--json] [--watch] [--all] [MOUNTPOINT…]",
+	 "Show what your mounts (or those named) hold and do. Files are listed that have\n"
+	 "cached bytes, are at work or failed; with --all every one. --watch goes on.",
+	 cmd_status},
+	{"fill", "[--no-wait] PATH…",
+	 "Fetch whole files or directories of a mount now; done when they are durable.\n"
+	 "With --no-wait it goes on in the mount.",
+	 cmd_fill},
+	{"drop", "PATH…", "Forget the cached bytes of files or directories of a mount.", cmd_drop},
+	{"verify", "PATH…",
+	 "Check cached bytes against their checksums, and complete files against those of\n"
+	 "the manifest; what is wrong is dropped and fetched again when it is read.",
+	 cmd_verify},
+	{"reload", "MOUNTPOINT",
+	 "Take an edited manifest over without unmounting. One that is wrong is refused whole.",
+	 cmd_reload},
 };
 
 static int version(void)
@@ -64,6 +81,7 @@ int main(int argc, char **argv)
 	int status;
 
 	open_standard();
+	setlocale(LC_CTYPE, ""); /* how wide a character is on the terminal */
 	if (argc < 2)
 		return help(stderr);
 	if (strcmp(argv[1], "--version") == 0 || strcmp(argv[1], "-V") == 0)

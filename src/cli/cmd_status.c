@@ -1,0 +1,231 @@
+/*
+ * cmd_status.c - rgetfs status: what the mounts have and do
+ *
+ * Living mounts are found by their control sockets. Those of ours that only the kernel knows are
+ * dead, or were started with another runtime directory: these are asked through their mountpoints.
+ */
+#include <poll.h>
+#include <signal.h>
+
+#include "cli/commands.h"
+#include "cli/order.h"
+#include "cli/status_view.h"
+#include "daemon/control.h"
+#include "daemon/mounts.h"
+
+#define PATIENCE_S  30
+#define INTERVAL_MS 1000
+
+struct status {
+	bool json, watch, all;
+	json_t *list;	     /* of answers */
+	unsigned int failed; /* mounts that did not answer: each was said */
+	bool silent;	     /* it was said already */
+	struct screen *screen;
+};
+
+static const struct cli_option status_options[] = {
+	{"json", 0, NULL, "Options", set_flag, offsetof(struct status, json), 0, NULL},
+	{"watch", 'w', NULL, "Options", set_flag, offsetof(struct status, watch), 0, NULL},
+	{"all", 'a', NULL, "Options", set_flag, offsetof(struct status, all), 0, NULL},
+};
+
+static volatile sig_atomic_t interrupted;
+
+static void on_interrupt(int sig)
+{
+	(void)sig;
+	interrupted = 1;
+}
+
+static void say(struct status *st, const char *where, const char *what)
+{
+	st->failed++;
+	if (st->silent)
+		return;
+	screen_clear(st->screen);
+	fprintf(stderr, "rgetfs: %s%s%s\n", where, *where ? ": " : "", what);
+}
+
+/* where: for the message, "" if that has it. */
+static void ask(struct status *st, struct control_client *c, const char *where)
+{
+	char error[CONTROL_ERROR_MAX];
+	json_t *answer = NULL;
+
+	control_patience(c, PATIENCE_S);
+	if (control_call(c, json_pack("{s:s,s:b}", "command", "status", "all", st->all), NULL, NULL,
+			 &answer, error) == 0)
+		json_array_append_new(st->list, answer);
+	else
+		say(st, where, error);
+}
+
+static bool listed(const struct status *st, const char *point)
+{
+	const json_t *one;
+	size_t i;
+
+	json_array_foreach(st->list, i, one)
+	{
+		if (strcmp(json_get_text(one, "mountpoint"), point) == 0)
+			return true;
+	}
+	return false;
+}
+
+static void ask_at(struct status *st, const char *point)
+{
+	char error[CONTROL_ERROR_MAX];
+	struct control_client c;
+
+	if (listed(st, point))
+		return;
+	if (control_connect(point, &c, error) < 0) {
+		say(st, "", error);
+		return;
+	}
+	ask(st, &c, point);
+	control_disconnect(&c);
+}
+
+static int each_daemon(void *ctx, struct control_client *c)
+{
+	ask(ctx, c, "a mount");
+	return 0;
+}
+
+static int each_mount(void *ctx, const struct mount_entry *m)
+{
+	if (m->uid == getuid())
+		ask_at(ctx, m->point);
+	return 0;
+}
+
+static int by_mountpoint(const void *a, const void *b)
+{
+	return strcmp(json_get_text(*(json_t *const *)a, "mountpoint"),
+		      json_get_text(*(json_t *const *)b, "mountpoint"));
+}
+
+/* In the order of their mountpoints. */
+static void sort(json_t *list)
+{
+	size_t count = json_array_size(list);
+	json_t **item = calloc(count + 1, sizeof(json_t *));
+
+	for (size_t i = 0; item && i < count; i++)
+		item[i] = json_incref(json_array_get(list, i));
+	if (item) {
+		qsort(item, count, sizeof(json_t *), by_mountpoint);
+		json_array_clear(list);
+		for (size_t i = 0; i < count; i++)
+			json_array_append_new(list, item[i]);
+	}
+	free(item);
+}
+
+static void ask_all(struct status *st, int argc, char **argv)
+{
+	json_array_clear(st->list);
+	st->failed = 0;
+	for (int i = 0; i < argc; i++) {
+		char *point = NULL;
+		int r = mounts_resolve(argv[i], &point);
+
+		if (r < 0)
+			say(st, argv[i], strerror(-r));
+		else
+			ask_at(st, point);
+		free(point);
+	}
+	if (argc == 0) {
+		int r = control_each(each_daemon, st);
+
+		if (r < 0 && r != -ENOENT)
+			say(st, "the directory of control sockets", strerror(-r));
+		mounts_each(each_mount, st);
+		sort(st->list);
+	}
+}
+
+static void show_json(const struct status *st)
+{
+	const json_t *one;
+	size_t i;
+
+	json_array_foreach(st->list, i, one)
+	{
+		json_dumpf(one, stdout, JSON_COMPACT);
+		putchar('\n');
+	}
+	fflush(stdout);
+}
+
+static void show(struct status *st)
+{
+	struct screen *s = st->screen;
+	const json_t *one;
+	size_t i;
+
+	if (st->json) {
+		show_json(st);
+		return;
+	}
+	screen_begin(s);
+	json_array_foreach(st->list, i, one)
+	{
+		if (!st->watch && i > 0)
+			screen_line(s, "%s", "");
+		if (st->watch && !s->live)
+			status_view_plain(s, one);
+		else
+			status_view(s, one, st->watch);
+	}
+	if (json_array_size(st->list) == 0 && !st->failed)
+		screen_line(s, "no mounts (rgetfs mount --help tells how to make one)");
+	screen_show(s);
+}
+
+static void watch(struct status *st, int argc, char **argv)
+{
+	struct sigaction sa = {.sa_handler = on_interrupt, .sa_flags = SA_RESETHAND};
+
+	sigaction(SIGINT, &sa, NULL);
+	sigaction(SIGTERM, &sa, NULL);
+	while (!interrupted && !ferror(stdout)) {
+		poll(NULL, 0, INTERVAL_MS);
+		if (interrupted)
+			break;
+		st->silent = true;
+		ask_all(st, argc, argv);
+		show(st);
+	}
+}
+
+int cmd_status(const struct command *cmd, int argc, char **argv)
+{
+	struct status st = {0};
+	const struct option_set set = {status_options, ARRAY_SIZE(status_options), &st, false};
+	struct screen screen;
+	int n = options_parse(cmd, &set, 1, argc, argv);
+	int status;
+
+	if (n < 0)
+		return options_status(n);
+	screen_init(&screen, stdout);
+	if (!st.watch) /* all of it, however long */
+		screen.live = false;
+	st.screen = &screen;
+	st.list = json_array();
+	ask_all(&st, n, argv);
+	show(&st);
+	status = st.failed > 0;
+	if (st.watch && !(n > 0 && json_array_size(st.list) == 0)) {
+		watch(&st, n, argv);
+		status = 0;
+	}
+	json_decref(st.list);
+	screen_done(&screen);
+	return status;
+}

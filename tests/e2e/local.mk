@@ -8,6 +8,8 @@ e2e_tests = \
 	tests/e2e/credentials.t \
 	tests/e2e/cut-short.t \
 	tests/e2e/df-du.t \
+	tests/e2e/drop.t \
+	tests/e2e/fill.t \
 	tests/e2e/many-entries.t \
 	tests/e2e/manifest-sources.t \
 	tests/e2e/mount-life.t \
@@ -30,14 +32,17 @@ e2e_tests = \
 	tests/e2e/range-ignored.t \
 	tests/e2e/ranges-lost.t \
 	tests/e2e/read.t \
+	tests/e2e/reload.t \
 	tests/e2e/remount.t \
 	tests/e2e/replaced.t \
 	tests/e2e/signed-redirect.t \
 	tests/e2e/sizes.t \
 	tests/e2e/stalled-bodies.t \
 	tests/e2e/stalled-server.t \
+	tests/e2e/status.t \
 	tests/e2e/strided.t \
 	tests/e2e/thousand-parked.t \
+	tests/e2e/verify.t \
 	tests/e2e/wrong-clock.t
 TESTS += $(e2e_tests)
 dist_check_SCRIPTS += $(e2e_tests)

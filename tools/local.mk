@@ -1,5 +1,5 @@
 dist_noinst_SCRIPTS += tools/lint tools/check-includes tools/count-tests
-dist_noinst_DATA += tools/cppcheck.suppress tools/tsan.suppress .clang-format .clang-tidy .shellcheckrc
+dist_noinst_DATA += tools/tsan.suppress .clang-format .clang-tidy tests/.clang-tidy .shellcheckrc
 
 .PHONY: lint check-asan check-tsan
 lint:

@@ -114,7 +114,7 @@ const char *format_size(char buf[SIZE_TEXT_MAX], uint64_t bytes)
 
 const char *format_duration(char buf[SIZE_TEXT_MAX], uint64_t us)
 {
-	unsigned int s = (unsigned int)min_u64(us / USEC_PER_SEC, 99 * 86400);
+	unsigned int s = (unsigned int)min_u64(us / USEC_PER_SEC, UINT64_C(99) * 86400);
 
 	if (us < USEC_PER_SEC)
 		snprintf(buf, SIZE_TEXT_MAX, "%u ms", (unsigned int)(us / USEC_PER_MS));

@@ -180,7 +180,7 @@ int cmd_unmount(const struct command *cmd, int argc, char **argv)
 {
 	struct unmount u = {0};
 	const struct option_set set = {unmount_options, ARRAY_SIZE(unmount_options), &u, false};
-	struct mount_entry m;
+	struct mount_entry m = {0};
 	char *point = NULL;
 	int n, r;
 

@@ -286,7 +286,7 @@ static bool owner_is_ending(const char *owner)
 static int open_engine(const struct engine_config *cfg, struct engine **ret,
 		       char owner[STORE_OWNER_MAX])
 {
-	const struct timespec pause = {.tv_nsec = 50 * 1000 * 1000};
+	const struct timespec pause = {.tv_nsec = 50000000L};
 	uint64_t until_us = clock_now_us() + OWNER_ENDS_US;
 
 	for (;;) {
@@ -520,7 +520,7 @@ static int run(struct mount *mt)
 {
 	char error[MANIFEST_ERROR_MAX] = "out of memory";
 	struct source_result loaded;
-	struct stat st;
+	struct stat st = {0};
 	int status = 1;
 	int r;
 

@@ -271,7 +271,7 @@ static int load_url(const struct source *s, struct manifest_options opt,
 static int load_file(const struct source *s, struct manifest_options *opt, struct manifest **ret,
 		     char error[MANIFEST_ERROR_MAX])
 {
-	struct stat st;
+	struct stat st = {0};
 	char *data = NULL;
 	size_t len = 0;
 	int fd, r = 0;

@@ -351,7 +351,7 @@ int fs_loop(struct fs *fs)
 
 void fs_stop(struct fs *fs)
 {
-	struct timespec pause = {.tv_nsec = 20 * 1000 * 1000};
+	struct timespec pause = {.tv_nsec = 20000000L};
 
 	/* While requests are still answered: a notification may wait for one of them. */
 	notifier_stop(fs->notifier);

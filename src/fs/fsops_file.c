@@ -76,7 +76,7 @@ void fs_op_open(fuse_req_t req, fuse_ino_t ino, struct fuse_file_info *fi)
 			tree_supersede(fs->tree, ino);
 		node_view_done(&v);
 	}
-	if (r < 0) {
+	if (r != 0) {
 		fuse_reply_err(req, -r);
 		return;
 	}

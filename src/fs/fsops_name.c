@@ -157,9 +157,9 @@ static void ask_done(void *ctx, int error)
 {
 	struct ask *a = ctx;
 	struct fs *fs = a->fs;
-	struct fuse_entry_param e;
+	struct fuse_entry_param e = {0};
 	struct object_info info;
-	struct tree_name n;
+	struct tree_name n = {0};
 	int r;
 
 	if (error) {
@@ -208,8 +208,8 @@ static void ask_start(struct fs *fs, fuse_req_t req, uint64_t parent, const char
 void fs_op_lookup(fuse_req_t req, fuse_ino_t parent, const char *name)
 {
 	struct fs *fs = fs_of(req);
-	struct fuse_entry_param e;
-	struct tree_name n;
+	struct fuse_entry_param e = {0};
+	struct tree_name n = {0};
 	int r;
 
 	r = look(fs, parent, name, &e, &n);

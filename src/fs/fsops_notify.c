@@ -132,6 +132,7 @@ static void *notifier_run(void *arg)
 			mtx_lock(&n->lock);
 			n->totals_at_us = again_us;
 		} else {
+			/* NOLINTNEXTLINE(bugprone-spuriously-wake-up-functions): the loop is */
 			cnd_wait(&n->wake, &n->lock);
 		}
 	}
@@ -185,6 +186,7 @@ void notifier_free(struct notifier *n)
 		free(note);
 	}
 	while ((kept = RB_ROOT(&n->kept))) {
+		/* NOLINTNEXTLINE(clang-analyzer-unix.Malloc): the root is another each time */
 		RB_REMOVE(kept_tree, &n->kept, kept);
 		object_put(kept->object);
 		free(kept);
@@ -219,7 +221,7 @@ static void post(struct notifier *n, uint64_t attributes_of, const struct tree_s
 	if (!note)
 		return;
 	note->attributes_of = attributes_of;
-	if (!attributes_of)
+	if (stale)
 		note->stale = *stale;
 	mtx_lock(&n->lock);
 	if (!n->stopping && n->length < QUEUE_MAX) {

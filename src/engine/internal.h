@@ -334,7 +334,7 @@ struct task {
 	unsigned int source_count;
 	struct source *source;
 	atomic_bool whole; /* a whole body is under way; any thread */
-	struct mtx lock;   /* RANK_PULL; guards main and each source's validator */
+	struct mtx lock;   /* RANK_TASK; guards main and each source's validator */
 	int main;	   /* source whose validator is the version's, -1 while that has none */
 	struct want_list wants; /* all */
 	unsigned int want_count;
@@ -374,7 +374,7 @@ struct pull {
 	unsigned int source;	 /* index in task.source */
 	unsigned int source_url; /* index of its URL: what the extents remember as their source */
 	struct fetch *fetch;
-	struct transfer *transfer; /* engine thread; valid until over */
+	struct transfer *transfer; /* engine thread; NULL: could not begin */
 	uint64_t slice_off;
 	uint64_t slice_end; /* SIZE_UNKNOWN */
 	uint64_t size;	    /* of the object when it began, SIZE_UNKNOWN */
@@ -384,9 +384,6 @@ struct pull {
 	bool probe_changed; /* engine thread: its answer is not of the version that was opened
 			       meanwhile */
 	bool whole_lease;   /* engine thread: the sched agreed that the lease is the whole object */
-
-	struct mtx lock; /* RANK_PULL; guards over: end() against cancel, hold and shrunk */
-	bool over;
 
 	/* Behind the last byte to keep, object offsets: follows lease->end, but head() may set it
 	 * to the size. */

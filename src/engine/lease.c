@@ -44,7 +44,6 @@ static struct pull *pull_new(struct task *t, struct lease *l)
 	p->ignore_etag = t->source[l->source].origin->ignore_etag;
 	p->started_us = clock_now_us();
 	p->got = VALIDATOR_INIT;
-	mtx_init(&p->lock, RANK_PULL, "pull");
 	atomic_init(&p->end, l->probe ? l->off + 1 : atomic_load(&l->end));
 	atomic_init(&p->pos, l->off);
 	atomic_init(&p->pending, 1);
@@ -64,7 +63,6 @@ static void pull_free(struct pull *p)
 	task_put(t);
 	version_put(p->version);
 	free(p->resolved);
-	mtx_done(&p->lock);
 	free(p);
 }
 
@@ -141,9 +139,7 @@ static void op_start(void *ctx, struct lease *l)
 		mtx_unlock(&e->lock);
 	}
 	if (fetch_start(p->fetch, &rq, &p->transfer) < 0) {
-		mtx_lock(&p->lock);
-		p->over = true;
-		mtx_unlock(&p->lock);
+		p->transfer = NULL;
 		p->result =
 			(struct transfer_result){.verdict = VERDICT_INTERNAL, .pos = rq.range.off};
 		engine_post(e, &p->ended_msg, pull_ended);
@@ -165,6 +161,13 @@ bool leases_bury(struct engine *e, uint64_t now_us)
 	return count > 0;
 }
 
+/* Until we hear of its end; an order that crosses that on its way does nothing (FETCH_LINGER_US).
+ */
+static bool pull_listens(const struct pull *p)
+{
+	return p->transfer && !p->ended;
+}
+
 static void op_shrunk(void *ctx, struct lease *l)
 {
 	struct pull *p = l->user;
@@ -174,18 +177,14 @@ static void op_shrunk(void *ctx, struct lease *l)
 	if (!p || (atomic_load(&p->whole) && !p->whole_lease))
 		return;
 	atomic_store(&p->end, atomic_load(&l->end));
-	mtx_lock(&p->lock);
-	if (!p->over)
+	if (pull_listens(p))
 		fetch_shrunk(p->fetch, p->transfer);
-	mtx_unlock(&p->lock);
 }
 
 static void pull_cancel(struct pull *p)
 {
-	mtx_lock(&p->lock);
-	if (!p->over)
+	if (pull_listens(p))
 		fetch_cancel(p->fetch, p->transfer);
-	mtx_unlock(&p->lock);
 }
 
 static void op_cancel(void *ctx, struct lease *l)
@@ -202,10 +201,8 @@ static void op_hold(void *ctx, struct lease *l, bool hold)
 	(void)ctx;
 	if (!p)
 		return;
-	mtx_lock(&p->lock);
-	if (!p->over)
+	if (pull_listens(p))
 		fetch_hold(p->fetch, p->transfer, hold);
-	mtx_unlock(&p->lock);
 }
 
 static void op_satisfied(void *ctx, void *want_user)

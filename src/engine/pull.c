@@ -208,11 +208,6 @@ static void pull_on_end(void *user, const struct transfer_result *res, const str
 	if (atomic_load(&p->whole))
 		atomic_store(&p->task->whole, false);
 
-	/* From here on the engine thread must not tell the transfer anything: it is freed when we
-	 * return. */
-	mtx_lock(&p->lock);
-	p->over = true;
-	mtx_unlock(&p->lock);
 	engine_post(p->e, &p->ended_msg, pull_ended);
 	pull_unpend(p);
 }

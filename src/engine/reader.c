@@ -259,7 +259,7 @@ static void windows_posted(struct engine *e, struct msg *m)
 	mtx_unlock(&h->lock);
 
 	if (e->degraded || e->cfg.offline || atomic_load(&e->stopping) || h->closed ||
-	    handle_superseded(h))
+	    h->obj->content_bad || handle_superseded(h))
 		return;
 	for (unsigned int i = 0; i < count; i++) {
 		struct range r = range_to_blocks(list[i], version_size(h->version));

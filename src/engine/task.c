@@ -90,7 +90,7 @@ static int task_new(struct object *o, struct task **ret)
 	t->refs = 1;
 	TAILQ_INIT(&t->wants);
 	LIST_INIT(&t->pulls);
-	mtx_init(&t->lock, RANK_PULL, "task");
+	mtx_init(&t->lock, RANK_TASK, "task");
 	t->main = validator_strength(&o->validator) > VALIDATOR_SIZE ? (int)o->validator_url : -1;
 	entry_init(&t->entry);
 	r = manifest_entry(o->manifest, o->index, &t->entry);

@@ -431,10 +431,13 @@ static int stop(struct mount *mt)
 	orders_free(mt->orders);
 	if (mt->engine)
 		engine_stop(mt->engine);
-	fs_free(mt->fs);
-	mt->fs = NULL;
-	if (mt->engine)
-		r = engine_free(mt->engine);
+	if (mt->fs && fs_close(mt->fs) < 0) {
+		r = engine_checkpoint(mt->engine); /* all that can still be done */
+	} else {
+		if (mt->engine)
+			r = engine_free(mt->engine);
+		fs_free(mt->fs);
+	}
 	if (r < 0)
 		log_error("%s: the last checkpoint failed: %s", mt->point, strerror(-r));
 	control_free(mt->control); /* last: whoever waits for its end knows that all is durable */

@@ -2,7 +2,7 @@
  * fsops.c - the session: what is asked of the kernel, mount, loop, end
  *
  * The life of requests that leave their FUSE thread ends before that of the session: each is
- * counted (fs_park) until it was answered, and fs_free() waits for all of them.
+ * counted (fs_park) until it was answered, and fs_close() waits for all of them.
  */
 #include "fs/fsops_int.h"
 
@@ -376,21 +376,31 @@ static bool drain(struct fs *fs)
 	return drained;
 }
 
+int fs_close(struct fs *fs)
+{
+	if (fs->notifier)
+		notifier_stop(fs->notifier);
+	/*
+	 * Before the unmount, which closes the descriptor: a late answer would go to whatever file
+	 * got its number.
+	 */
+	if (!drain(fs)) {
+		log_error("requests are still waiting %u s after the end of the mount",
+			  (unsigned int)(DRAIN_US / USEC_PER_SEC));
+		return -ETIMEDOUT;
+	}
+	if (fs->mounted)
+		fuse_session_unmount(fs->session);
+	fs_close_all(fs);
+	if (fs->notifier)
+		notifier_release(fs->notifier);
+	return 0;
+}
+
 void fs_free(struct fs *fs)
 {
 	if (!fs)
 		return;
-	if (fs->mounted)
-		fuse_session_unmount(fs->session);
-	if (fs->notifier)
-		notifier_stop(fs->notifier);
-	if (!drain(fs)) {
-		log_error(
-			"requests are still parked %u s after the end of the mount: their memory is left",
-			(unsigned int)(DRAIN_US / USEC_PER_SEC));
-		return;
-	}
-	fs_close_all(fs);
 	if (fs->session)
 		fuse_session_destroy(fs->session);
 	notifier_free(fs->notifier);

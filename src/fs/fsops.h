@@ -6,7 +6,7 @@
  * thread ever waits for the network.
  *
  * Life: fs_new() -> fs_mount() -> fs_loop() until it is unmounted or fs_stop() -> engine_stop() ->
- * fs_free() -> engine_free().
+ * fs_close() -> engine_free() -> fs_free().
  */
 #ifndef FS_FSOPS_H
 #define FS_FSOPS_H
@@ -47,9 +47,12 @@ int fs_loop(struct fs *fs);
  * only. */
 void fs_stop(struct fs *fs);
 /*
- * After fs_loop() and engine_stop(): unmounts (detached, if somebody still uses it), waits for
- * requests that are still parked, closes what was open.
+ * After fs_loop() and engine_stop(): waits until parked requests have been answered, unmounts
+ * (detached, if somebody still uses it), lets go of everything of the engine's. 0; -ETIMEDOUT: the
+ * engine still owes answers; then neither it nor fs may be freed.
  */
+int fs_close(struct fs *fs);
+/* After engine_free(), whose thread may call fs_changed() until then. NULL is fine. */
 void fs_free(struct fs *fs);
 
 /* engine_config.changed: an object has another version, size or state. Any thread, never blocks. */

@@ -52,7 +52,7 @@ static inline struct fs *fs_of(fuse_req_t req)
 	return fuse_req_userdata(req);
 }
 
-/* A request leaves its FUSE thread, and comes to its end: fs_free() waits for all of them. */
+/* A request leaves its FUSE thread, and comes to its end: fs_close() waits for all of them. */
 void fs_park(struct fs *fs);
 void fs_unpark(struct fs *fs);
 
@@ -98,6 +98,8 @@ int notifier_new(struct fs *fs, struct notifier **ret);
 /* Joins its thread; while requests are still answered, or the kernel may wait for us while we wait
  * for it. */
 void notifier_stop(struct notifier *n);
+/* Afterwards: put what was kept; nothing is kept any more. */
+void notifier_release(struct notifier *n);
 void notifier_free(struct notifier *n);
 void notifier_changed(struct notifier *n, struct object *o);
 /* fs_forget(), on the caller's thread. */

@@ -174,22 +174,28 @@ void notifier_stop(struct notifier *n)
 	n->running = false;
 }
 
+void notifier_release(struct notifier *n)
+{
+	struct kept *kept;
+
+	/* Stopping, so nobody adds to it. */
+	while ((kept = RB_ROOT(&n->kept))) {
+		/* NOLINTNEXTLINE(clang-analyzer-unix.Malloc): the root is another each time */
+		RB_REMOVE(kept_tree, &n->kept, kept);
+		object_put(kept->object);
+		free(kept);
+	}
+}
+
 void notifier_free(struct notifier *n)
 {
 	struct note *note;
-	struct kept *kept;
 
 	if (!n)
 		return;
 	while ((note = STAILQ_FIRST(&n->queue))) {
 		STAILQ_REMOVE_HEAD(&n->queue, link);
 		free(note);
-	}
-	while ((kept = RB_ROOT(&n->kept))) {
-		/* NOLINTNEXTLINE(clang-analyzer-unix.Malloc): the root is another each time */
-		RB_REMOVE(kept_tree, &n->kept, kept);
-		object_put(kept->object);
-		free(kept);
 	}
 	cnd_done(&n->wake);
 	mtx_done(&n->lock);
@@ -205,7 +211,7 @@ void notifier_keep(struct notifier *n, struct object *o)
 		return;
 	kept->object = object_get(o);
 	mtx_lock(&n->lock);
-	taken = RB_INSERT(kept_tree, &n->kept, kept) == NULL;
+	taken = !n->stopping && RB_INSERT(kept_tree, &n->kept, kept) == NULL;
 	mtx_unlock(&n->lock);
 	if (!taken) {
 		object_put(o);

@@ -106,8 +106,8 @@ static void content_wrong(struct object *o)
 	object_changed(o, &same, o->size);
 	if (o->content_bad)
 		object_failed(o, VERDICT_CHECKSUM);
-	object_set_error(o, "%s: %s", o->origin ? o->origin->key : "",
-			 verdict_text(VERDICT_CHECKSUM));
+	object_set_error(o, "%s: %s: %s", verdict_name(VERDICT_CHECKSUM),
+			 o->origin ? o->origin->key : "", verdict_text(VERDICT_CHECKSUM));
 }
 
 static void content_done(struct engine *e, struct work *w)

@@ -462,11 +462,12 @@ static void note_failure(struct object *o, struct pull *p, enum verdict v)
 	if (class == VERDICT_CLASS_ORIGIN || class == VERDICT_CLASS_RETRY)
 		atomic_fetch_add(&o->retries, 1);
 	if (v == VERDICT_SIZE)
-		object_set_error(o, "%s: the manifest says %" PRIu64 " bytes, the server %" PRIu64,
-				 s->origin->key, o->manifest_size, p->total);
+		object_set_error(o,
+				 "%s: %s: the manifest says %" PRIu64 " bytes, the server %" PRIu64,
+				 verdict_name(v), s->origin->key, o->manifest_size, p->total);
 	else
-		object_set_error(o, "%s: %s%s%s%s", s->origin->key, verdict_text(v),
-				 p->result.detail[0] ? " (" : "", p->result.detail,
+		object_set_error(o, "%s: %s: %s%s%s%s", verdict_name(v), s->origin->key,
+				 verdict_text(v), p->result.detail[0] ? " (" : "", p->result.detail,
 				 p->result.detail[0] ? ")" : "");
 }
 

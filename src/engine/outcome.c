@@ -19,7 +19,8 @@ void object_failed(struct object *o, enum verdict why)
 	o->failed = true;
 	mtx_unlock(&e->lock);
 	if (!o->error)
-		object_set_error(o, "%s: %s", o->origin ? o->origin->key : "", verdict_text(why));
+		object_set_error(o, "%s: %s: %s", verdict_name(why),
+				 o->origin ? o->origin->key : "", verdict_text(why));
 	if (o->kept_failed)
 		return;
 	object_get(o);

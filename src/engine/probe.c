@@ -107,10 +107,15 @@ void probes_sweep(struct engine *e, uint64_t now_us)
 		LIST_FOREACH_SAFE (q, &o->probes, link, next) {
 			if (now_us < q->until_us)
 				continue;
+			o->probe_failed_us = now_us;
+			object_failed(o, VERDICT_STALL);
 			LIST_REMOVE(q, link);
 			probe_end(q, -ETIMEDOUT);
 		}
 		if (!LIST_FIRST(&o->probes)) {
+			/* Nobody waits for the answer any more, so nobody asks. */
+			if (o->task && !o->task->want_count && !o->revalidating)
+				task_close(o->task);
 			TAILQ_REMOVE(&e->probing, o, probing_link);
 			o->in_probing = false;
 			object_rest(o);

@@ -103,11 +103,12 @@ static void content_wrong(struct object *o)
 	log_warn("%s: the content differs from its checksum, %s",
 		 o->origin ? o->origin->key : "a file",
 		 o->content_bad ? "and no other mirror is left" : "another mirror is tried");
-	object_changed(o, &same, o->size);
-	if (o->content_bad)
-		object_failed(o, VERDICT_CHECKSUM);
+	/* Before anybody hears that his order has failed for it. */
 	object_set_error(o, "%s: %s: %s", verdict_name(VERDICT_CHECKSUM),
 			 o->origin ? o->origin->key : "", verdict_text(VERDICT_CHECKSUM));
+	if (o->content_bad)
+		object_failed(o, VERDICT_CHECKSUM);
+	object_changed(o, &same, o->size);
 }
 
 static void content_done(struct engine *e, struct work *w)

@@ -11,6 +11,7 @@
 
 int cmd_drop(const struct command *cmd, int argc, char **argv);
 int cmd_fill(const struct command *cmd, int argc, char **argv);
+int cmd_index(const struct command *cmd, int argc, char **argv);
 int cmd_mount(const struct command *cmd, int argc, char **argv);
 int cmd_reload(const struct command *cmd, int argc, char **argv);
 int cmd_status(const struct command *cmd, int argc, char **argv);

@@ -1,7 +1,9 @@
 bin_PROGRAMS += rgetfs
 rgetfs_SOURCES = \
+	src/cli/asking.c src/cli/asking.h \
 	src/cli/cmd_drop.c \
 	src/cli/cmd_fill.c \
+	src/cli/cmd_index.c \
 	src/cli/cmd_mount.c \
 	src/cli/cmd_reload.c \
 	src/cli/cmd_status.c \
@@ -11,6 +13,7 @@ rgetfs_SOURCES = \
 	src/cli/main.c \
 	src/cli/options.c src/cli/options.h \
 	src/cli/order.c src/cli/order.h \
+	src/cli/output.c src/cli/output.h \
 	src/cli/progress.c src/cli/progress.h \
 	src/cli/screen.c src/cli/screen.h \
 	src/cli/settings.c src/cli/settings.h \

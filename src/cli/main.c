@@ -33,6 +33,10 @@ static const struct command commands[] = {
 	{"reload", "MOUNTPOINT",
 	 "Take an edited manifest over without unmounting. One that is wrong is refused whole.",
 	 cmd_reload},
+	{"index", "[OPTIONS] [-o FILE] MANIFEST",
+	 "Ask every entry's size, date and validator once, and write a JSON manifest that\n"
+	 "holds them, so that later mounts need not ask. Without -o to standard output.",
+	 cmd_index},
 };
 
 static int version(void)

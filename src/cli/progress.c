@@ -91,6 +91,13 @@ static void format_left(char *buf, size_t size, const struct progress *p,
 	char text[SIZE_TEXT_MAX];
 
 	buf[0] = '\0';
+	if (t->bytes == 0 && t->files_done > 0 && t->files_done < t->files) {
+		left_s = (double)progress_elapsed_us(p) / (double)USEC_PER_SEC *
+			 (double)(t->files - t->files_done) / (double)t->files_done;
+		snprintf(buf, size, ", %s left",
+			 format_duration(text, (uint64_t)((left_s + 1) * (double)USEC_PER_SEC)));
+		return;
+	}
 	if (t->sizes_unknown || p->rate_bps < 1 || t->bytes_done >= t->bytes)
 		return;
 	left_s = (double)(t->bytes - t->bytes_done) / p->rate_bps;
@@ -108,6 +115,11 @@ static void format_total(char *buf, size_t size, const struct progress *p,
 	if (t->files_failed)
 		snprintf(failed, sizeof(failed), ", %" PRIu64 " failed", t->files_failed);
 	format_left(left, sizeof(left), p, t);
+	if (t->bytes == 0 && !t->sizes_unknown) { /* not about bytes */
+		snprintf(buf, size, "%" PRIu64 "/%" PRIu64 " files%s%s", t->files_done, t->files,
+			 failed, left);
+		return;
+	}
 	if (p->rate_bps >= 1 || progress_elapsed_us(p) > 2 * USEC_PER_SEC)
 		snprintf(speed, sizeof(speed), ", %s/s", format_size(rate, (uint64_t)p->rate_bps));
 	snprintf(buf, size, "%" PRIu64 "/%" PRIu64 " files%s, %s of %s%s%s%s", t->files_done,

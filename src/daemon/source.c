@@ -246,7 +246,7 @@ static int load_url(const struct source *s, struct manifest_options opt,
 		r = download(net->fetch, s->place, net->cancel, &d, why, sizeof(why));
 		fetched = r == 0;
 	}
-	if (!fetched && r != -ECANCELED && copy_of(keep_dir, &d) == 0) {
+	if (!fetched && keep_dir && r != -ECANCELED && copy_of(keep_dir, &d) == 0) {
 		log_warn("%s: %s; the copy of its last good state is used", s->shown, why);
 		r = 0;
 	}
@@ -260,7 +260,7 @@ static int load_url(const struct source *s, struct manifest_options opt,
 	if (r == 0) {
 		ret->mtime = opt.default_mtime;
 		ret->private_host = host_is_private(fetched ? d.url : s->place);
-		if (fetched)
+		if (fetched && keep_dir)
 			keep(keep_dir, &d);
 	}
 	free(d.data);

@@ -25,7 +25,8 @@ void source_done(struct source *s);
 /*
  * Load and parse it (again). opt's default_mtime is replaced by the source's own date, also in
  * *ret_mtime. A URL is fetched on threads that are gone when this returns, so not before the last
- * fork; a copy is kept as keep_dir/manifest and used, with a warning, when it can't be fetched.
+ * fork; a copy is kept as keep_dir/manifest and used, with a warning, when it can't be fetched
+ * (keep_dir NULL: no copy).
  * *ret_private: every address of the URL's host is one of ours (the address policy asks); true for
  * what is no URL. 0, or -errno with a line in error.
  */

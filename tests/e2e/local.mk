@@ -10,6 +10,8 @@ e2e_tests = \
 	tests/e2e/df-du.t \
 	tests/e2e/drop.t \
 	tests/e2e/fill.t \
+	tests/e2e/index.t \
+	tests/e2e/index-reload.t \
 	tests/e2e/many-entries.t \
 	tests/e2e/manifest-sources.t \
 	tests/e2e/mount-life.t \

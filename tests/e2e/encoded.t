@@ -21,7 +21,7 @@ done
 ok 'size learned: the file, an error, or the stored form by its own size' eval \
 	'! cat "$M/learned" >"$T/out" 2>/dev/null || cmp "$T/out" "$T/plain" || cmp "$T/out" "$T/plain.gz"'
 for f in whole part; do
-	like "$f: status says why" "$(of_file "$f" error)" '[Ee]ncod'
+	like "$f: status says why" "$(of_file "$f" error)" 'compressed form'
 done
 ok 'the other mirror serves' cmp "$M/mirrored" "$T/plain"
 is 'asked for identity or nothing' "$(jq -r 'select(.accept_encoding != null) | .accept_encoding' "$T/origin-a.log" | sort -u)" identity

@@ -4,21 +4,32 @@ tests_e2e_access_SOURCES = tests/e2e/access.c
 tests_e2e_access_LDADD = librgetfs.a -lm
 e2e_tests = \
 	tests/e2e/busy-server.t \
+	tests/e2e/cache-damage.t \
 	tests/e2e/cache-full.t \
+	tests/e2e/cache-limit.t \
+	tests/e2e/connections.t \
 	tests/e2e/credentials.t \
 	tests/e2e/cut-short.t \
+	tests/e2e/demand-first.t \
 	tests/e2e/df-du.t \
 	tests/e2e/drop.t \
+	tests/e2e/encoded.t \
+	tests/e2e/etag-flips.t \
 	tests/e2e/fill.t \
+	tests/e2e/fstab.t \
+	tests/e2e/hostile-answers.t \
 	tests/e2e/index.t \
 	tests/e2e/index-reload.t \
-	tests/e2e/many-entries.t \
+	tests/e2e/kill9.t \
 	tests/e2e/manifest-sources.t \
+	tests/e2e/many-entries.t \
 	tests/e2e/mount-life.t \
 	tests/e2e/names.t \
 	tests/e2e/nginx.t \
 	tests/e2e/no-head.t \
 	tests/e2e/no-length.t \
+	tests/e2e/no-waste.t \
+	tests/e2e/orders.t \
 	tests/e2e/origin.t \
 	tests/e2e/probes.t \
 	tests/e2e/programs-copy.t \
@@ -31,6 +42,7 @@ e2e_tests = \
 	tests/e2e/programs-sqlite.t \
 	tests/e2e/programs-squashfs.t \
 	tests/e2e/programs-zip.t \
+	tests/e2e/range-elsewhere.t \
 	tests/e2e/range-ignored.t \
 	tests/e2e/ranges-lost.t \
 	tests/e2e/read.t \
@@ -39,12 +51,18 @@ e2e_tests = \
 	tests/e2e/replaced.t \
 	tests/e2e/signed-redirect.t \
 	tests/e2e/sizes.t \
+	tests/e2e/some-broken.t \
+	tests/e2e/sparse-copies.t \
 	tests/e2e/stalled-bodies.t \
 	tests/e2e/stalled-server.t \
 	tests/e2e/status.t \
 	tests/e2e/strided.t \
 	tests/e2e/thousand-parked.t \
+	tests/e2e/tls.t \
+	tests/e2e/two-owners.t \
+	tests/e2e/unmount-at-once.t \
 	tests/e2e/verify.t \
+	tests/e2e/wrong-bytes.t \
 	tests/e2e/wrong-clock.t
 TESTS += $(e2e_tests)
 dist_check_SCRIPTS += $(e2e_tests)

@@ -35,7 +35,7 @@ is 'bad usage' $? 2
 ok 'offline' remnt --offline
 ok 'cached bytes' content "$M/a" /a
 fails 'the others are an error' cat "$M/b"
-for c in mount unmount status fill drop verify get reload index cache; do
+for c in mount unmount status fill drop verify reload; do
 	"$RGETFS" "$c" --help >"$T/help" 2>&1
 	is "$c --help" $? 0
 done

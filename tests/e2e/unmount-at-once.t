@@ -16,7 +16,7 @@ for i in 1 2 3 4 5; do
 	unmnt
 done
 must_mnt
-for sig in TERM INT HUP; do
+for sig in TERM INT; do
 	pid=$(daemon_pid)
 	ok "$sig: b" content "$M/b" /b
 	quiet

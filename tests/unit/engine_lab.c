@@ -22,6 +22,8 @@
 #define SEED	   1
 #define PATIENCE_S 20 /* for what must happen at all */
 
+static char labs_dir[] = "/tmp/rgetfs-lab-XXXXXX";
+
 static void pause_ms(int ms)
 {
 	poll(NULL, 0, ms);
@@ -156,7 +158,7 @@ static void count_change(void *ctx, struct object *o)
 void lab_init(struct lab *l, const char *const *rules)
 {
 	memset(l, 0, sizeof(*l));
-	snprintf(l->dir, sizeof(l->dir), "/tmp/rgetfs-lab-XXXXXX");
+	snprintf(l->dir, sizeof(l->dir), "%s/XXXXXX", labs_dir);
 	ck_assert_ptr_nonnull(mkdtemp(l->dir));
 	origin_spawn(l, rules);
 	origin_wait(l);
@@ -194,11 +196,27 @@ static int remove_one(const char *path, const struct stat *st, int type, struct 
 	return remove(path);
 }
 
+static void remove_tree(const char *dir)
+{
+	nftw(dir, remove_one, 16, FTW_DEPTH | FTW_PHYS);
+}
+
+void labs_begin(void)
+{
+	if (!mkdtemp(labs_dir))
+		abort();
+}
+
+void labs_end(void)
+{
+	remove_tree(labs_dir);
+}
+
 void lab_done(struct lab *l)
 {
 	lab_stop(l);
 	lab_kill_origin(l);
-	nftw(l->dir, remove_one, 16, FTW_DEPTH | FTW_PHYS);
+	remove_tree(l->dir);
 }
 
 void lab_start(struct lab *l, const char *manifest)

@@ -21,6 +21,10 @@ struct lab {
 	atomic_uint changed; /* calls of engine_config.changed */
 };
 
+/* Around all tests of a program: everything of the labs is below one directory, gone at the end. */
+void labs_begin(void);
+void labs_end(void);
+
 /* rules: of the fault server, NULL-terminated. */
 void lab_init(struct lab *l, const char *const *rules);
 void lab_done(struct lab *l);

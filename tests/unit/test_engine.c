@@ -619,7 +619,9 @@ int main(void)
 	tcase_add_test(bad, stopping_answers_parked_reads);
 	suite_add_tcase(s, bad);
 	r = srunner_create(s);
+	labs_begin();
 	srunner_run_all(r, CK_ENV);
+	labs_end();
 	failed = srunner_ntests_failed(r);
 	srunner_free(r);
 	return failed ? 1 : 0;

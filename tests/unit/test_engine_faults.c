@@ -428,7 +428,9 @@ int main(void)
 	tcase_add_test(many, dropped_bytes_are_fetched_again);
 	suite_add_tcase(s, many);
 	r = srunner_create(s);
+	labs_begin();
 	srunner_run_all(r, CK_ENV);
+	labs_end();
 	failed = srunner_ntests_failed(r);
 	srunner_free(r);
 	return failed ? 1 : 0;

@@ -9,6 +9,7 @@
 
 #include "cli/options.h"
 
+int cmd_cache(const struct command *cmd, int argc, char **argv);
 int cmd_drop(const struct command *cmd, int argc, char **argv);
 int cmd_fill(const struct command *cmd, int argc, char **argv);
 int cmd_index(const struct command *cmd, int argc, char **argv);

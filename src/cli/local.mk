@@ -1,6 +1,7 @@
 bin_PROGRAMS += rgetfs
 rgetfs_SOURCES = \
 	src/cli/asking.c src/cli/asking.h \
+	src/cli/cmd_cache.c \
 	src/cli/cmd_drop.c \
 	src/cli/cmd_fill.c \
 	src/cli/cmd_index.c \

@@ -37,6 +37,10 @@ static const struct command commands[] = {
 	 "Ask every entry's size, date and validator once, and write a JSON manifest that\n"
 	 "holds them, so that later mounts need not ask. Without -o to standard output.",
 	 cmd_index},
+	{"cache", "list|check|prune [--cache-dir DIR] [--json] [NAME…]",
+	 "What the caches hold and for which manifest; whether they are consistent; remove\n"
+	 "those that no mount uses (all, or those named; --dry-run only tells which).",
+	 cmd_cache},
 };
 
 static int version(void)

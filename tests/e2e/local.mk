@@ -5,8 +5,10 @@ tests_e2e_access_LDADD = librgetfs.a -lm
 e2e_tests = \
 	tests/e2e/busy-server.t \
 	tests/e2e/cache-damage.t \
+	tests/e2e/cache.t \
 	tests/e2e/cache-full.t \
 	tests/e2e/cache-limit.t \
+	tests/e2e/completion.t \
 	tests/e2e/connections.t \
 	tests/e2e/credentials.t \
 	tests/e2e/cut-short.t \
@@ -17,6 +19,7 @@ e2e_tests = \
 	tests/e2e/etag-flips.t \
 	tests/e2e/fill.t \
 	tests/e2e/fstab.t \
+	tests/e2e/help.t \
 	tests/e2e/hostile-answers.t \
 	tests/e2e/index.t \
 	tests/e2e/index-reload.t \

@@ -231,7 +231,8 @@ static void op_probe_failed(void *ctx, void *task_user, enum verdict why)
 	mtx_unlock(&o->e->lock);
 	object_failed(o, why);
 	o->probe_failed_us = now_us;
-	t->refused_us = now_us;
+	if (!t->refused_us)
+		t->refused_us = now_us;
 	if (why == VERDICT_GONE)
 		o->gone_us = now_us;
 	if (o->revalidating)

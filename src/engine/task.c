@@ -275,7 +275,8 @@ void want_satisfied(struct want *w)
 
 void want_failed(struct want *w, enum verdict why)
 {
-	if (w->task && verdict_refuses(why))
+	/* From the first on: asking again and again does not put the next question off. */
+	if (w->task && verdict_refuses(why) && !w->task->refused_us)
 		w->task->refused_us = clock_now_us();
 	want_take(w);
 	switch (w->kind) {

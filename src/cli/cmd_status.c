@@ -7,6 +7,7 @@
 #include <poll.h>
 #include <signal.h>
 
+#include "base/clock.h"
 #include "cli/commands.h"
 #include "cli/order.h"
 #include "cli/status_view.h"
@@ -15,6 +16,7 @@
 
 #define PATIENCE_S  30
 #define INTERVAL_MS 1000
+#define SHARE	    10 /* looking takes at most that part of the time */
 
 struct status {
 	bool json, watch, all;
@@ -47,18 +49,28 @@ static void say(struct status *st, const char *where, const char *what)
 	fprintf(stderr, "rgetfs: %s%s%s\n", where, *where ? ": " : "", what);
 }
 
+/* Many files come in batches. */
+static void on_batch(void *ctx, const json_t *line)
+{
+	json_array_extend(ctx, json_object_get(line, "files"));
+}
+
 /* where: for the message, "" if that has it. */
 static void ask(struct status *st, struct control_client *c, const char *where)
 {
 	char error[CONTROL_ERROR_MAX];
-	json_t *answer = NULL;
+	json_t *answer = NULL, *files = json_array();
 
 	control_patience(c, PATIENCE_S);
-	if (control_call(c, json_pack("{s:s,s:b}", "command", "status", "all", st->all), NULL, NULL,
-			 &answer, error) == 0)
+	if (control_call(c, json_pack("{s:s,s:b}", "command", "status", "all", st->all), on_batch,
+			 files, &answer, error) == 0) {
+		json_array_extend(files, json_object_get(answer, "files"));
+		json_object_set(answer, "files", files);
 		json_array_append_new(st->list, answer);
-	else
+	} else {
 		say(st, where, error);
+	}
+	json_decref(files);
 }
 
 static bool listed(const struct status *st, const char *point)
@@ -190,15 +202,22 @@ static void show(struct status *st)
 static void watch(struct status *st, int argc, char **argv)
 {
 	struct sigaction sa = {.sa_handler = on_interrupt, .sa_flags = SA_RESETHAND};
+	uint64_t interval_ms = INTERVAL_MS;
 
 	sigaction(SIGINT, &sa, NULL);
 	sigaction(SIGTERM, &sa, NULL);
 	while (!interrupted && !ferror(stdout)) {
-		poll(NULL, 0, INTERVAL_MS);
+		uint64_t began_us;
+
+		poll(NULL, 0, (int)interval_ms);
 		if (interrupted)
 			break;
 		st->silent = true;
+		began_us = clock_now_us();
 		ask_all(st, argc, argv);
+		/* A very long manifest takes its time: looking must not become the work. */
+		interval_ms =
+			max_u64(INTERVAL_MS, SHARE * (clock_now_us() - began_us) / USEC_PER_MS);
 		show(st);
 	}
 }

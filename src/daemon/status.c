@@ -2,12 +2,16 @@
  * status.c - the status command: one JSON object about a mount and its files
  *
  * The request may say "all" (every file, not only those with cached bytes, at work or failed) and
- * "files": false (totals alone, which cost nothing with a long manifest).
+ * "files": false (totals alone, which cost nothing with a long manifest). Many files come in
+ * batches as
+ * {"progress":{"files":[…]}}; the last ones are in the answer.
  */
 #include "base/clock.h"
 #include "core/url.h"
 #include "daemon/mount.h"
 #include "daemon/select.h"
+
+#define BATCH 1000 /* files sent at once */
 
 static void set_number(json_t *object, const char *key, uint64_t n)
 {
@@ -83,18 +87,31 @@ struct sums {
 	uint64_t in_state[OBJECT_STATE_COUNT];
 };
 
-static json_t *files(struct mount *mt, struct control_call *call, bool all, struct sums *sums)
+/* Send what has come together: a million of them would need gigabytes. 0 or -errno. */
+static int send_batch(struct control_call *call, json_t *list)
+{
+	json_t *batch = json_copy(list);
+
+	json_array_clear(list);
+	return control_progress(call, json_pack("{s:o}", "files", batch));
+}
+
+/* The last ones to list. 0 or -errno. */
+static int files(struct mount *mt, struct control_call *call, bool all, struct sums *sums,
+		 json_t *list)
 {
 	struct manifest *m = fs_manifest(mount_fs(mt));
 	uint32_t count = manifest_count(m);
-	json_t *list = json_array();
 	struct object_info info;
 	struct entry e;
+	int r = 0;
 
 	entry_init(&e);
-	for (uint32_t i = 0; i < count; i++) {
+	for (uint32_t i = 0; i < count && r == 0; i++) {
 		if (i % 4096 == 4095 && control_cancelled(call))
-			break;
+			r = -ECANCELED;
+		if (json_array_size(list) == BATCH)
+			r = send_batch(call, list);
 		if (engine_peek(mount_engine(mt), m, i, &info) == -ENOMEM)
 			continue;
 		if (info.size == 0 && (manifest_entry(m, i, &e) < 0 || e.directory))
@@ -111,7 +128,7 @@ static json_t *files(struct mount *mt, struct control_call *call, bool all, stru
 	}
 	entry_done(&e);
 	manifest_put(m);
-	return list;
+	return r;
 }
 
 /* An origin in trouble. */
@@ -130,15 +147,18 @@ static void add_origin(void *ctx, const struct engine_origin *o)
 }
 
 /* Who has looked at each file knows its size, where totals() has what was so a moment ago. */
-static void add_files(json_t *j, json_t *t, struct mount *mt, struct control_call *call, bool all)
+static int add_files(json_t *j, json_t *t, struct mount *mt, struct control_call *call, bool all)
 {
 	struct sums sums = {0};
+	json_t *list = json_array();
+	int r = files(mt, call, all, &sums, list);
 
-	json_object_set_new(j, "files", files(mt, call, all, &sums));
+	json_object_set_new(j, "files", list);
 	set_number(t, "bytes", sums.bytes);
 	set_number(t, "files_without_size", sums.unknown);
 	set_number(t, "files_complete", sums.in_state[OBJECT_COMPLETE]);
 	set_number(t, "files_failed", sums.in_state[OBJECT_FAILED]);
+	return r;
 }
 
 static int on_status(void *ctx, struct control_call *call, const json_t *request,
@@ -149,6 +169,7 @@ static int on_status(void *ctx, struct control_call *call, const json_t *request
 	json_t *origins = json_array();
 	json_t *sums = totals(mt);
 	json_t *j = json_object();
+	int r = 0;
 
 	json_object_set_new(j, "mountpoint", json_text(mount_point(mt)));
 	json_object_set_new(j, "manifest", json_text(mount_manifest_shown(mt)));
@@ -160,7 +181,11 @@ static int on_status(void *ctx, struct control_call *call, const json_t *request
 	json_object_set_new(j, "totals", sums);
 	json_object_set_new(j, "origins", origins);
 	if (!json_is_false(json_object_get(request, "files")))
-		add_files(j, sums, mt, call, all);
+		r = add_files(j, sums, mt, call, all);
+	if (r < 0) {
+		json_decref(j);
+		return r;
+	}
 	*ret_result = j;
 	return j ? 0 : -ENOMEM;
 }

@@ -4,13 +4,14 @@
 
 size=3000000
 origin_start "/* size=$size" '/slow size=30M rate=2M' '/missing fault=status:404' '/unsized size=400000 fault=unsized'
-list /a 'out=d/a' /b 'out=d/e/b' /c /slow /missing /unsized /x 'out=d/with space' /y 'out=50%'
+list /a 'out=d/a' /b 'out=d/e/b' /c /slow /missing /unsized /x 'out=d/with space' /y 'out=50%' /z $'out=d/z\xff\x80'
 must_mnt --fill=none --checkpoint=60s
 ok 'a directory' "$RGETFS" fill "$M/d"
+ok 'a name that is no UTF-8' "$RGETFS" fill "$M/d/z"$'\xff\x80'
 is 'its files are durable' "$(for f in d/a d/e/b 'd/with space'; do of_file "$f" bytes_durable; done | tr '\n' ' ')" "$size $size $size "
 is 'and no other' "$(of_file c bytes_cached)" 0
 n=$(all_requests)
-is 'again: nothing to do' "$("$RGETFS" fill --json "$M/d" "$M/d/a" | jq -c '[.files, .files_done, .files_failed]')" '[3,3,0]'
+is 'again: nothing to do' "$("$RGETFS" fill --json "$M/d" "$M/d/a" | jq -c '[.files, .files_done, .files_failed]')" '[4,4,0]'
 is 'without a request' "$(all_requests)" "$n"
 content "$M/d/a" /a
 crash

@@ -218,7 +218,10 @@ static int check(struct cache *c)
 	json_t *one;
 	size_t i;
 
-	json_array_foreach(c->list, i, one) check_one(c, one);
+	json_array_foreach(c->list, i, one)
+	{
+		check_one(c, one);
+	}
 	return c->failed > 0;
 }
 

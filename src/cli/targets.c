@@ -4,13 +4,15 @@
  */
 #include "cli/targets.h"
 
+#include <assert.h>
+
 #include "base/strbuf.h"
 #include "daemon/control.h"
 #include "daemon/mounts.h"
 #include "daemon/paths.h"
 
 #define REQUEST_BYTES (CONTROL_REQUEST_MAX / 2) /* of paths; the rest is for quotes and escapes */
-#define ENCODED_MAX   (3 * PATH_MAX)
+#define ENCODED_MAX   ((size_t)3 * PATH_MAX)
 
 static void encode(struct strbuf *out, const char *path)
 {
@@ -123,6 +125,7 @@ int targets_init(struct targets *t, int argc, char **argv)
 			t->failed++;
 			continue;
 		}
+		assert(m.point); /* found: it has one */
 		inside = full + strlen(m.point);
 		r = add(t, m.point, inside + strspn(inside, "/"));
 		mount_entry_done(&m);

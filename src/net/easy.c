@@ -40,7 +40,7 @@ static void easy_note_socket(struct run *r, int fd)
 	unsigned int before = inst->sockets.count;
 
 	if (sockets_add(&inst->sockets, fd) < 0)
-		return; /* not counted, not clamped: nothing worse */
+		return; /* not counted, not bounded: nothing worse */
 	if (inst->sockets.count > before)
 		atomic_fetch_add_explicit(&inst->shared->connections_now, 1, memory_order_relaxed);
 	if (r->opened_count == ARRAY_SIZE(r->opened))
@@ -90,10 +90,8 @@ static int easy_before_request(void *user, char *ip, char *local_ip, int port, i
 		}
 	}
 	r->fd = sockets_find(&r->inst->sockets, local_ip, local_port);
-	if (r->pauses & PAUSE_HOLD)
-		socket_clamp(r->fd, HOLD_WINDOW);
-	else if (r->opened_count == 0) /* used before, perhaps by one that was held to its end */
-		socket_clamp(r->fd, UINT32_MAX);
+	if (!r->rq.urgent && r->opened_count > 0)
+		socket_bound(r->fd);
 	easy_forget_opened(r, r->fd);
 	r->asked_us = clock_now_us();
 	return CURL_PREREQFUNC_OK;

@@ -122,7 +122,8 @@ int fetch_start(struct fetch *f, const struct transfer_request *rq, struct trans
  */
 #define FETCH_LINGER_US UINT64_C(30000000)
 void fetch_cancel(struct fetch *f, struct transfer *t);
-/* Stop reading (and clamp the receive window), or go on. */
+/* Stop reading, or go on. What the kernel has promised to take in still comes: see socket_bound().
+ */
 void fetch_hold(struct fetch *f, struct transfer *t, bool hold);
 /* *end became smaller: close early where the rest of the response is not worth reading. */
 void fetch_shrunk(struct fetch *f, struct transfer *t);

@@ -246,12 +246,10 @@ void run_hold(struct run *r, bool hold)
 	if (r->phase == RUN_OVER || hold == ((r->pauses & PAUSE_HOLD) != 0))
 		return;
 	if (!hold) {
-		socket_clamp(r->fd, UINT32_MAX);
 		run_unpause(r, PAUSE_HOLD, now_us);
 		return;
 	}
 	run_pause(r, PAUSE_HOLD, now_us);
-	socket_clamp(r->fd, HOLD_WINDOW);
 	/* Before the answer libcurl would forget it; then the first piece of the body is refused.
 	 */
 	if (r->phase == RUN_BODY && !r->paused_in_curl) {

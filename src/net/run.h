@@ -26,10 +26,7 @@
 #define DRAIN_LAST     (UINT64_C(256) * 1024) /* … where only the end of a lease was cut off */
 #define DRAIN_US       UINT64_C(500000)
 #define STALL_RATE_BPS 1024
-/* So little that the sender of a held transfer stops at once; the kernel rounds it up to its
- * minimum. */
-#define HOLD_WINDOW 1024
-#define PROGRESS_US UINT64_C(10000)
+#define PROGRESS_US    UINT64_C(10000)
 
 /*
  * The path of a run, drawn by who moves it:

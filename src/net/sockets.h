@@ -2,7 +2,7 @@
  * sockets.h - the connections of one instance, by descriptor
  *
  * libcurl 7.88 tells the socket of a transfer only after its end, but we need it while it runs: to
- * clamp its receive window and to ask the kernel for its round trip. So what we open is noted, and
+ * bound its receive buffer and to ask the kernel for its round trip. So what we open is noted, and
  * found again by the local port that libcurl names before each request. The instance's thread only.
  */
 #ifndef NET_SOCKETS_H
@@ -24,8 +24,12 @@ bool sockets_remove(struct sockets *s, int fd);
 /* -1: none is bound to it. */
 int sockets_find(const struct sockets *s, const char *local_ip, int local_port);
 
-/* The most the kernel may take in before it is read; UINT32_MAX: as it likes. Best effort. */
-void socket_clamp(int fd, uint32_t bytes);
+/*
+ * A connection to a near peer: keep its receive buffer from growing to the megabytes that a path
+ * with no delay does not need, so that a held transfer stops filling it soon (a clamp set
+ * beforehand does not last: the kernel lifts it with each growth). Best effort.
+ */
+void socket_bound(int fd);
 /* Smoothed round trip, 0 unknown. */
 uint64_t socket_rtt_us(int fd);
 

@@ -66,6 +66,8 @@ static int write_ports(const struct origin *o, const char *path)
 	return 0;
 }
 
+#define LINK_QUEUE_BYTES 65536
+
 static void accept_one(struct origin *o, struct listener *l, const pthread_attr_t *attr)
 {
 	struct sockaddr_in peer = {0};
@@ -81,6 +83,10 @@ static void accept_one(struct origin *o, struct listener *l, const pthread_attr_
 		return;
 	}
 	setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &on, sizeof(on));
+	/* What waits in the sender's queue has not crossed a link yet: keep it from counting as
+	 * sent. */
+	if (atomic_load_explicit(&o->set.total_rate, memory_order_relaxed))
+		setsockopt(fd, SOL_SOCKET, SO_SNDBUF, &(int){LINK_QUEUE_BYTES}, sizeof(int));
 	memset(c, 0, offsetof(struct conn, in));
 	c->have = 0;
 	c->o = o;

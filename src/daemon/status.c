@@ -74,7 +74,7 @@ static json_t *file(const struct entry *e, const struct object_info *info)
 			    info->size == SIZE_UNKNOWN ? json_null() : json_number(info->size));
 	set_number(j, "bytes_cached", info->bytes_cached);
 	set_number(j, "bytes_durable", info->bytes_durable);
-	json_object_set_new(j, "state", json_text(object_state_name(info->state)));
+	json_object_set_new(j, "state", json_text(object_state_name(object_shown_state(info))));
 	set_number(j, "connections", info->connections);
 	set_number(j, "rate_bps", info->rate_bps);
 	json_object_set_new(j, "validator", json_text(validator));
@@ -116,7 +116,7 @@ static int files(struct mount *mt, struct control_call *call, bool all, struct s
 			continue;
 		if (info.size == 0 && (manifest_entry(m, i, &e) < 0 || e.directory))
 			continue;
-		sums->in_state[info.state]++;
+		sums->in_state[object_shown_state(&info)]++;
 		if (info.size == SIZE_UNKNOWN)
 			sums->unknown++;
 		else

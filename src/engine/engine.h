@@ -81,6 +81,8 @@ struct object_info {
 	char error[200]; /* "" or verdict, host and detail for a person */
 };
 void object_info(struct object *o, struct object_info *ret);
+/* The state as it is told to the outside: complete only once the last byte is durable. */
+enum object_state object_shown_state(const struct object_info *info);
 /*
  * What is known of an entry without making an object of it: manifest, then record. For getattr and
  * readdir of files nobody uses. 0 or -ENOENT (size unknown and nothing recorded; *ret is filled

@@ -261,6 +261,7 @@ static uint64_t stream_size(struct version *v)
 void object_info(struct object *o, struct object_info *ret)
 {
 	struct object_info info = {0};
+	struct store_record rec;
 	struct version_info vi;
 	struct version *v;
 
@@ -271,7 +272,6 @@ void object_info(struct object *o, struct object_info *ret)
 	info.generation = o->generation;
 	info.length_unknown = o->length_unknown;
 	info.validator = o->validator;
-	info.bytes_cached = info.bytes_durable = o->cached;
 	if (o->error)
 		snprintf(info.error, sizeof(info.error), "%s", o->error);
 	v = o->version ? version_get(o->version) : NULL;
@@ -285,6 +285,11 @@ void object_info(struct object *o, struct object_info *ret)
 	info.retries = atomic_load(&o->retries);
 	info.rate_bps = atomic_load(&o->rate_bps);
 	info.connections = atomic_load(&o->connections);
+	/* Without a version, what it left may still be on its way to the disk: the store knows. */
+	if (store_lookup(o->e->store, &o->key, &rec) == 0) {
+		info.bytes_cached = rec.bytes_cached;
+		info.bytes_durable = rec.bytes_durable;
+	}
 	if (v) {
 		version_info(v, &vi);
 		if (!vi.loading) {
@@ -298,6 +303,13 @@ void object_info(struct object *o, struct object_info *ret)
 	*ret = info;
 }
 
+enum object_state object_shown_state(const struct object_info *info)
+{
+	if (info->state == OBJECT_COMPLETE && info->bytes_durable < info->size)
+		return OBJECT_FILLING;
+	return info->state;
+}
+
 static int peek_record(struct engine *e, const struct entry *entry, const struct object_key *key,
 		       struct object_info *info)
 {
@@ -309,7 +321,8 @@ static int peek_record(struct engine *e, const struct entry *entry, const struct
 		if (info->mtime == MANIFEST_NO_TIME && rec.mtime != VALIDATOR_NO_TIME)
 			info->mtime = rec.mtime;
 		info->validator = rec.validator;
-		info->bytes_cached = info->bytes_durable = rec.bytes_cached;
+		info->bytes_cached = rec.bytes_cached;
+		info->bytes_durable = rec.bytes_durable;
 		if (rec.complete && rec.size == info->size &&
 		    (entry->checksum.algo == CHECKSUM_NONE || rec.asked_s != 0))
 			info->state = OBJECT_COMPLETE;

@@ -25,7 +25,7 @@ static void show_url(const struct xattr_source *s, struct strbuf *out)
 
 static void show_state(const struct xattr_source *s, struct strbuf *out)
 {
-	strbuf_adds(out, object_state_name(s->info.state));
+	strbuf_adds(out, object_state_name(object_shown_state(&s->info)));
 }
 
 static void show_cached(const struct xattr_source *s, struct strbuf *out)

@@ -501,13 +501,16 @@ int store_lookup(struct store *s, const struct object_key *key, struct store_rec
 					     .mtime = rec->mtime,
 					     .asked_s = rec->asked_s,
 					     .bytes_cached = rec->version_bytes,
+					     .bytes_durable = rec->version_bytes,
 					     .version_id = rec->version_id};
 		record_validator(rec, &ret->validator);
 		size = rec->version_size;
 		if (rec->version) {
 			mtx_lock(&rec->version->lock);
-			if (!rec->version->loading)
+			if (!rec->version->loading) {
 				ret->bytes_cached = extmap_bytes(rec->version->map);
+				ret->bytes_durable = rec->version->durable_bytes;
+			}
 			size = extmap_size(rec->version->map);
 			mtx_unlock(&rec->version->lock);
 		}

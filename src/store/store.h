@@ -60,7 +60,7 @@ struct store_record {
 	int64_t mtime; /* VALIDATOR_NO_TIME */
 	struct validator validator;
 	int64_t asked_s; /* wall clock of the last answer about the version, 0 never */
-	uint64_t bytes_cached;
+	uint64_t bytes_cached, bytes_durable;
 	uint64_t version_id; /* 0: none */
 	bool complete;
 };

@@ -4,8 +4,8 @@ tests_e2e_access_SOURCES = tests/e2e/access.c
 tests_e2e_access_LDADD = librgetfs.a -lm
 e2e_tests = \
 	tests/e2e/busy-server.t \
-	tests/e2e/cache-damage.t \
 	tests/e2e/cache.t \
+	tests/e2e/cache-damage.t \
 	tests/e2e/cache-full.t \
 	tests/e2e/cache-limit.t \
 	tests/e2e/completion.t \
@@ -15,6 +15,7 @@ e2e_tests = \
 	tests/e2e/demand-first.t \
 	tests/e2e/df-du.t \
 	tests/e2e/drop.t \
+	tests/e2e/durable-told.t \
 	tests/e2e/encoded.t \
 	tests/e2e/etag-flips.t \
 	tests/e2e/fill.t \

@@ -1,4 +1,4 @@
-dist_noinst_SCRIPTS += contrib/demo contrib/check
+dist_noinst_SCRIPTS += contrib/demo contrib/check contrib/debian13-build
 dist_noinst_DATA += contrib/common.sh
 dist_sbin_SCRIPTS = contrib/mount.fuse.rgetfs
 EXTRA_DIST += contrib/completion/rgetfs.bash

@@ -26,6 +26,10 @@ RGETFS=${RGETFS:-$BUILD/rgetfs}
 FORMULA=$BUILD/tests/origin/formula
 export LC_ALL=C.UTF-8 HOME=$T XDG_CACHE_HOME=$T/xdg-cache XDG_STATE_HOME=$T/state XDG_RUNTIME_DIR=$T/run NO_COLOR=1
 unset http_proxy https_proxy all_proxy no_proxy
+# A daemon has no stderr to report to; what a sanitizer finds is looked for at the end.
+for tap_name in ASAN LSAN UBSAN TSAN; do
+	export "${tap_name}_OPTIONS=$(printenv "${tap_name}_OPTIONS"):log_path=$T/sanitizer"
+done
 mkdir -p "$M" "$T/run" "$T/cache"
 chmod 700 "$T/run" "$T/cache"
 
@@ -173,6 +177,11 @@ cleanup() {
 	done
 	wait_for 3 eval '[ -z "$(own_processes)" ]' || for pid in $(own_processes); do
 		kill -9 "$pid" 2>/dev/null
+	done
+	for m in "$T"/sanitizer.*; do
+		[ -e "$m" ] || continue
+		head -n 60 "$m" | sed 's/^/#   /'
+		status=1
 	done
 	while IFS=: read -r loop _; do
 		losetup -d "$loop"

@@ -2,10 +2,10 @@
  * readahead.c - what to fetch beyond what a reader asked for
  * Callers: the engine, for each READ of the kernel.
  *
- * The rule is to fetch ahead as much as has been read in one run, so that no program costs more
- * than twice what it read; a first read of a run gets nothing (strided page faults, random pages,
- * probes of a header). Two signs make it wider, because a run that doubles per round trip is slow
- * over far links:
+ * The rule is to fetch ahead as much as has been read in one run (less what the kernel reads ahead
+ * itself), so that no program costs more than twice what it read; a first read of a run gets
+ * nothing (strided page faults, random pages, probes of a header). Two signs make it wider, because
+ * a run that doubles per round trip is slow over far links:
  *   - it began at 0 with a full kernel read-ahead (128 KiB: cp, dd, cat; programs that look at a
  *     header send 4 to 64 KiB) and went on from there,
  *   - it has read RUN_LONG from 0 on without a gap.
@@ -118,7 +118,10 @@ static uint64_t wide_window(const struct readahead_cursor *c, const struct reada
 		bound = max_u64(bound, first);
 		first = max_u64(2 * bytes_in(limit->rate_bps, limit->ttfb_us), first);
 	}
-	return min_u64(c->bold ? max_u64(first, WIDE_GROWTH * c->run) : c->run, bound);
+	if (c->bold)
+		return min_u64(max_u64(first, WIDE_GROWTH * c->run), bound);
+	/* The last of what came in was the kernel's own read-ahead: nobody has looked at it yet. */
+	return min_u64(c->run - min_u64(c->run, KERNEL_READ), bound);
 }
 
 static uint64_t window(const struct readahead *ra, struct readahead_cursor *c, struct range r,

@@ -12,7 +12,9 @@ is 'one: at once' "$(peak /one)" 1
 remnt --connections=4
 ctl "/four size=$size rate=4M"
 ok 'four: all bytes' content "$M/four" /four
-is 'four: at once' "$(peak /four)" 4
+at_least 'four: at once' "$(peak /four)" 4
+# The server notices the end of a request that was cut a moment after the next one has come.
+at_most 'four: at once' "$(peak /four)" 6
 remnt
 ok 'auto, slow responses: all bytes' content "$M/slow" /slow
 at_least 'auto, slow responses: at once' "$(peak /slow)" 3
@@ -26,7 +28,6 @@ for f in 1 2 3; do
 done
 wait_for 60 eval '[ -z "$(jobs -r | grep content)" ]'
 quiet
-# The server notices the end of a request that was cut a moment after the next one has come.
 at_most 'requests at once under --max-connections=5' "$(stat_of peak)" 7
 unmnt
 ctl reset

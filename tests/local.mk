@@ -8,6 +8,7 @@ include tests/fuzz/local.mk
 include tests/data/local.mk
 include tests/platform/local.mk
 include tests/bench/local.mk
+include tests/stress/local.mk
 
 # What check-asan and check-tsan run. Everything without a mount and, with one, the quick tests that come by
 # most of the code. Threads: what has some, and the models that share its code; extdb and the models of

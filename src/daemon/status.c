@@ -7,6 +7,7 @@
  * {"progress":{"files":[…]}}; the last ones are in the answer.
  */
 #include "base/clock.h"
+#include "base/heap.h"
 #include "core/url.h"
 #include "daemon/mount.h"
 #include "daemon/select.h"
@@ -48,6 +49,7 @@ static json_t *totals(struct mount *mt)
 	set_number(j, "reads", st.reads);
 	set_number(j, "read_hits", st.read_hits);
 	set_number(j, "reads_waiting", st.parked);
+	set_number(j, "heap_bytes", heap_bytes());
 	if (st.store.degraded)
 		json_object_set_new(j, "degraded", json_text(strerror(-st.store.degraded)));
 	return j;

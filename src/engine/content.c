@@ -116,18 +116,19 @@ static void content_done(struct engine *e, struct work *w)
 	struct proof *p = container_of(w, struct proof, work);
 	struct object *o = p->obj;
 	int error = p->error;
-	bool current;
+	bool current, whole;
 
 	mtx_lock(&e->lock);
 	current = o->version == p->version;
 	mtx_unlock(&e->lock);
+	whole = version_complete(p->version); /* or evicted, or dropped, while it was read */
 	o->verifying = false;
 	version_put(p->version);
 	free(p);
 
 	if (!current)
 		error = -ESTALE;
-	else if (error == 0)
+	else if (error == 0 && whole)
 		content_right(o);
 	else if (error == -EILSEQ)
 		content_wrong(o);

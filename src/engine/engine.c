@@ -214,16 +214,71 @@ int engine_checkpoint(struct engine *e)
 	return store_checkpoint(e->store);
 }
 
+/* Something the engine thread does for a caller who waits until it is done. */
+struct errand {
+	struct msg msg;
+	struct object *obj;
+	bool done; /* engine.lock */
+};
+
+static void errand_run(struct object *o, void (*fn)(struct engine *e, struct msg *m))
+{
+	struct errand r = {.obj = o};
+	struct engine *e = o->e;
+
+	engine_post(e, &r.msg, fn);
+	mtx_lock(&e->lock);
+	while (!r.done)
+		cnd_wait(&e->opened, &e->lock);
+	mtx_unlock(&e->lock);
+}
+
+/* The last the engine thread has to do with r. */
+static void errand_done(struct errand *r)
+{
+	struct engine *e = r->obj->e;
+
+	mtx_lock(&e->lock);
+	r->done = true;
+	cnd_broadcast(&e->opened);
+	mtx_unlock(&e->lock);
+}
+
+/* What nobody waits for must not bring back at once what the user wants gone. */
+static void drop_begin(struct engine *e, struct msg *m)
+{
+	struct errand *r = container_of(m, struct errand, msg);
+	struct object *o = r->obj;
+
+	(void)e;
+	backfill_forget(o, clock_now_us());
+	errand_done(r);
+}
+
+static void drop_end(struct engine *e, struct msg *m)
+{
+	struct errand *r = container_of(m, struct errand, msg);
+	struct object *o = r->obj;
+	bool was = o->complete;
+
+	mtx_lock(&e->lock);
+	o->cached = 0;
+	o->complete = o->size == 0;
+	mtx_unlock(&e->lock);
+	if (was)
+		object_tell(o);
+	object_arrived(o); /* a reader may have brought all of it again */
+	errand_done(r);
+}
+
 int object_drop(struct object *o)
 {
-	int r = store_drop(o->e->store, &o->key);
+	int r;
 
-	if (r == 0) {
-		mtx_lock(&o->e->lock);
-		o->cached = 0;
-		o->complete = o->size == 0;
-		mtx_unlock(&o->e->lock);
-	}
+	errand_run(o, drop_begin);
+	r = store_drop(o->e->store, &o->key);
+	if (r == 0)
+		errand_run(o, drop_end);
 	return r;
 }
 

@@ -517,6 +517,8 @@ void backfill_want_failed(struct object *o, enum verdict why);
 void backfill_go(struct object *o, uint64_t now_us);
 void backfills_sweep(struct engine *e, uint64_t now_us);
 void backfills_quit(struct engine *e);
+/* Its bytes were dropped: no backfill until it is really read again. */
+void backfill_forget(struct object *o, uint64_t now_us);
 void backfill_posted(struct engine *e, struct msg *m);
 /* One of r's objects is done with. */
 void roll_returned(struct roll *r);

@@ -293,6 +293,38 @@ START_TEST(backfill_begins_when_a_file_is_really_read)
 }
 END_TEST
 
+START_TEST(backfill_does_not_bring_back_what_was_dropped)
+{
+	struct timespec second = {.tv_sec = 1};
+	struct object_info info;
+	struct handle *h;
+	struct object *o;
+	struct lab l;
+
+	lab_init(&l, (const char *[]){"/* size=40M rate=10M", NULL});
+	l.cfg.fill = FILL_OPENED;
+	l.cfg.fill_after = MIB;
+	l.cfg.sched.connections = 1;
+	lab_start(&l, "@/a\n size=41943040\n");
+	o = lab_object(&l, 0);
+	h = lab_open(o);
+	ck_assert_int_eq(lab_compare(h, "/a", 0, 0, 2 * MIB, 131072), 0);
+	handle_close(h);
+	ck_assert_int_eq(object_drop(o), 0);
+	nanosleep(&second, NULL);
+	object_info(o, &info);
+	/* What was on its way may still have come. */
+	ck_assert_uint_le(info.bytes_cached, 2 * MIB);
+	/* Until it is really read again. */
+	h = lab_open(o);
+	ck_assert_int_eq(lab_compare(h, "/a", 0, 0, 2 * MIB, 131072), 0);
+	ck_assert(lab_wait_state(o, OBJECT_COMPLETE));
+	handle_close(h);
+	object_put(o);
+	lab_done(&l);
+}
+END_TEST
+
 START_TEST(a_manifest_is_filled)
 {
 	struct lab l;
@@ -604,6 +636,7 @@ int main(void)
 	tcase_add_test(good, offline_serves_what_is_there);
 	tcase_add_test(good, a_slice_is_a_file_of_its_own);
 	tcase_add_test(good, backfill_begins_when_a_file_is_really_read);
+	tcase_add_test(good, backfill_does_not_bring_back_what_was_dropped);
 	tcase_add_test(good, a_manifest_is_filled);
 	suite_add_tcase(s, good);
 	tcase_set_timeout(bad, 60);

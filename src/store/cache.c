@@ -282,7 +282,32 @@ uint64_t cache_disk_free(const struct cache *c)
 	return (uint64_t)vfs.f_bavail * vfs.f_frsize;
 }
 
+/* The same directory by a new open file description, under the same number for whoever uses it now.
+ */
+static int reopen_dir(int dirfd)
+{
+	int fd = openat(dirfd, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC), r = 0;
+
+	if (fd < 0)
+		return -errno;
+	if (dup3(fd, dirfd, O_CLOEXEC) < 0)
+		r = -errno;
+	close(fd);
+	return r;
+}
+
+static int sync_dir(int dirfd)
+{
+	int r = fsync(dirfd) < 0 ? -errno : 0;
+
+	if (r && reopen_dir(dirfd))
+		log_error("the cache directory can't be opened again: %s", strerror(-r));
+	return r;
+}
+
 int cache_sync_dir(struct cache *c)
 {
-	return fsync(c->filesfd) < 0 || fsync(c->dirfd) < 0 ? -errno : 0;
+	int r = sync_dir(c->filesfd), top = sync_dir(c->dirfd);
+
+	return r ? r : top;
 }

@@ -63,6 +63,10 @@ int cache_create(struct cache *c, uint64_t id, uint64_t cookie, uint64_t size,
 int cache_attach(struct cache *c, uint64_t id, uint64_t cookie, uint64_t ino, uint64_t size,
 		 uint64_t claimed_end, struct backing **ret);
 int cache_unlink(struct cache *c, uint64_t id, uint64_t cookie);
+/*
+ * Names of files. -errno: those made since the last sync may be lost, and no later sync would tell:
+ * they are to be made again. The descriptors are new ones by then.
+ */
 int cache_sync_dir(struct cache *c);
 
 struct backing *backing_get(struct backing *b);

@@ -21,9 +21,10 @@ struct entry {
 	struct version *v; /* a reference */
 	struct backing *b; /* a reference; NULL: only size or validator are new */
 	struct batch rows;
-	bool fresh; /* its first row */
-	bool skip;  /* nothing to do after all, or closed */
-	int result; /* of the sync */
+	bool fresh;   /* its first row */
+	bool skip;    /* nothing to do after all, or closed */
+	bool unnamed; /* its file was synced, but not the directory with its name */
+	int result;   /* of the sync */
 };
 
 struct checkpoint {
@@ -156,13 +157,27 @@ static int snapshot(struct entry *e)
 	return error;
 }
 
-/* Step 2. 0, or -errno when not even the directory could be synced. */
+/* A failed sync of the directory is final for the names that it should have brought. */
+static void sync_names(struct checkpoint *c)
+{
+	int r = cache_sync_dir(&c->s->cache);
+
+	for (size_t i = 0; r && i < c->count; i++) {
+		struct entry *e = &c->entry[i];
+
+		if (e->skip || e->result || !e->fresh)
+			continue;
+		e->unnamed = true;
+		e->result = r;
+	}
+}
+
+/* Step 2. 0 or -ENOMEM. */
 static int sync_files(struct checkpoint *c)
 {
 	struct sync_item *item = calloc(c->count + 1, sizeof(*item));
 	size_t n = 0;
 	bool fresh = false;
-	int r = 0;
 
 	if (!item)
 		return -ENOMEM;
@@ -180,8 +195,8 @@ static int sync_files(struct checkpoint *c)
 	}
 	free(item);
 	if (fresh)
-		r = cache_sync_dir(&c->s->cache);
-	return r;
+		sync_names(c);
+	return 0;
 }
 
 /* Objects whose rows are to be written, with those of fresh versions among them. */
@@ -394,7 +409,7 @@ static int end(struct checkpoint *c)
 				strerror(-e->result));
 			r = e->result;
 			space_failed(c->s, 0, r);
-			forget_uncommitted(c->s, e->v);
+			forget_uncommitted(c->s, e->v, e->unnamed);
 		}
 		backing_put(e->b);
 		batch_done(&e->rows);

@@ -135,7 +135,8 @@ static uint64_t punch(struct forget *f)
 	int error;
 
 	mtx_lock(&v->lock);
-	b = v->backing ? backing_get(v->backing) : NULL;
+	b = f->backing ? f->backing : v->backing;
+	b = b ? backing_get(b) : NULL;
 	all = v->gated && extmap_bytes(v->map) == 0;
 	mtx_unlock(&v->lock);
 	if (b && all && atomic_load(&c->no_punch)) {
@@ -270,19 +271,21 @@ int forget_condemned(struct store *s)
 	return r == -EUCLEAN ? 0 : r;
 }
 
-void forget_uncommitted(struct store *s, struct version *v)
+void forget_uncommitted(struct store *s, struct version *v, bool unnamed)
 {
 	struct backing *fresh = NULL, *old;
 	struct forget f;
 	struct range r;
-	int error, reopened;
+	int error, reopened = 0;
+	uint64_t cookie = 0;
 
 	forget_init(&f, v);
 	f.marked = true;
 	mtx_lock(&v->lock);
 	old = backing_get(v->backing);
 	mtx_unlock(&v->lock);
-	reopened = backing_reopen(&s->cache, old, v->id, &fresh);
+	if (!unnamed)
+		reopened = backing_reopen(&s->cache, old, v->id, &fresh);
 
 	mtx_lock(&v->lock);
 	error = 0;
@@ -296,16 +299,25 @@ void forget_uncommitted(struct store *s, struct version *v)
 		v->file_error = reopened;
 	else
 		v->backing = fresh;
+	if (unnamed) {
+		/* The next byte makes a file of another name. */
+		cookie = v->cookie;
+		v->cookie = 0;
+		v->meta_dirty = false;
+	}
 	mtx_unlock(&v->lock);
 	if (!reopened)
 		backing_put(old); /* the version's reference */
-	backing_put(old);
+	f.backing = old;
 	if (error)
 		log_error("no memory to forget what a failed sync left");
 	/* Rows never told of these bytes: there is nothing to commit. */
 	version_drain(v);
 	forget_finish(s, &f, true);
 	forget_done(&f);
+	if (unnamed)
+		cache_unlink(&s->cache, v->id, cookie);
+	backing_put(old);
 }
 
 /* ---- versions that nobody holds any more ---- */

@@ -86,17 +86,21 @@ int checkpoint_run(struct store *s, bool flush);
 
 /* forget.c: upkeep thread. */
 struct forget {
-	struct version *v;	/* a reference */
-	struct rangeset ranges; /* whole blocks */
-	bool marked;		/* they are evicting already */
+	struct version *v;	 /* a reference */
+	struct rangeset ranges;	 /* whole blocks */
+	bool marked;		 /* they are evicting already */
+	struct backing *backing; /* borrowed: the file to punch; NULL: the version's */
 };
 void forget_init(struct forget *f, struct version *v);
 void forget_done(struct forget *f);
 /* Durably forget, punch, make gaps of it, tell. 0 or -errno (then what was present is so again). */
 int forget_run(struct store *s, struct forget *items, size_t count, uint64_t *ret_bytes);
 int forget_condemned(struct store *s);
-/* What was never committed, after a failed sync. */
-void forget_uncommitted(struct store *s, struct version *v);
+/*
+ * What was never committed, after a failed sync. unnamed: the sync of the directory failed, so the
+ * file goes as well.
+ */
+void forget_uncommitted(struct store *s, struct version *v, bool unnamed);
 /* Rows and files of versions that nobody holds any more. */
 void forget_graves(struct store *s);
 

@@ -4,6 +4,7 @@
  */
 #include <check.h>
 #include <fcntl.h>
+#include <sys/stat.h>
 
 #include "base/clock.h"
 #include "store_util.h"
@@ -19,7 +20,7 @@ ssize_t __real_pwrite(int fd, const void *buf, size_t len, off_t off);
 ssize_t __wrap_pwrite(int fd, const void *buf, size_t len, off_t off);
 
 static atomic_int fail_syncs, fail_writes, write_errno = ENOSPC;
-static atomic_int syncs;
+static atomic_int syncs, fail_dir_syncs, stale_dir_syncs;
 
 /* Only files of a megabyte and more, which are backing files: directories and the lock are not
  * meant. */
@@ -50,6 +51,25 @@ static bool sync_fails(int fd)
 	return true;
 }
 
+/*
+ * A directory's; O_NONBLOCK means nothing there, so it marks the open file description that has
+ * failed: to sync that again tells nothing.
+ */
+static bool dir_sync_fails(int fd)
+{
+	struct stat st;
+
+	if (fstat(fd, &st) < 0 || !S_ISDIR(st.st_mode))
+		return false;
+	if (fcntl(fd, F_GETFL) & O_NONBLOCK)
+		atomic_fetch_add(&stale_dir_syncs, 1);
+	if (!take(&fail_dir_syncs))
+		return false;
+	fcntl(fd, F_SETFL, O_NONBLOCK);
+	errno = EIO;
+	return true;
+}
+
 int __wrap_fdatasync(int fd)
 {
 	return sync_fails(fd) ? -1 : __real_fdatasync(fd);
@@ -57,7 +77,7 @@ int __wrap_fdatasync(int fd)
 
 int __wrap_fsync(int fd)
 {
-	return sync_fails(fd) ? -1 : __real_fsync(fd);
+	return sync_fails(fd) || dir_sync_fails(fd) ? -1 : __real_fsync(fd);
 }
 
 ssize_t __wrap_pwrite(int fd, const void *buf, size_t len, off_t off)
@@ -175,6 +195,42 @@ START_TEST(first_sync_of_a_new_file_fails)
 }
 END_TEST
 
+/* The name of a new file may be lost with it: another file takes its place. Old ones don't mind. */
+START_TEST(failed_sync_of_the_directory_is_final)
+{
+	struct version *a = open_version(1), *b;
+	struct store_stats st;
+
+	ck_assert_int_eq(test_write(a, 0, MIB, 1, 1), 0);
+	ck_assert_int_eq(store_checkpoint(s), 0);
+	b = open_version(2);
+	ck_assert_int_eq(test_write(a, MIB, MIB, 1, 1), 0);
+	ck_assert_int_eq(test_write(b, 0, MIB, 2, 1), 0);
+	atomic_store(&fail_dir_syncs, 1);
+	ck_assert_int_eq(store_checkpoint(s), -EIO);
+	ck_assert_uint_eq(atomic_load(&lost_count), 1);
+	ck_assert(!test_present(b, 0, 1, 2, 1));
+	store_stats(s, &st);
+	ck_assert_uint_eq(st.bytes_durable, 2 * MIB);
+	ck_assert_uint_eq(st.bytes_cached, 2 * MIB);
+	ck_assert_uint_eq(temp_dir_allocated(dir), 2 * MIB);
+
+	for (int i = 0; i < 100 && test_write(b, 0, MIB, 2, 1) != 0; i++)
+		nanosleep(&(struct timespec){.tv_nsec = 50000000}, NULL);
+	ck_assert_int_eq(store_checkpoint(s), 0);
+	ck_assert_int_eq(atomic_load(&stale_dir_syncs), 0);
+	store_stats(s, &st);
+	ck_assert_uint_eq(st.bytes_durable, 3 * MIB);
+	version_put(a);
+	version_put(b);
+	close_store();
+	s = test_open(&cfg);
+	b = open_version(2);
+	ck_assert_int_eq(test_read_now(b, 0, MIB, 2, 1), 0);
+	version_put(b);
+}
+END_TEST
+
 /* One file in trouble does not keep the others from being durable. */
 START_TEST(other_files_become_durable)
 {
@@ -264,6 +320,7 @@ static Suite *suite(void)
 	tcase_add_checked_fixture(tc, setup, teardown);
 	tcase_add_test(tc, failed_sync_drops_what_was_not_committed);
 	tcase_add_test(tc, first_sync_of_a_new_file_fails);
+	tcase_add_test(tc, failed_sync_of_the_directory_is_final);
 	tcase_add_test(tc, other_files_become_durable);
 	for (size_t i = 0; i < ARRAY_SIZE(errors); i++)
 		tcase_add_loop_test(tc, refused_writes_reach_their_readers, errors[i],

@@ -156,7 +156,7 @@ static void run_target(struct run *run, const struct target *t)
 
 int order_run(const struct command *cmd, const struct order *o, int argc, char **argv)
 {
-	struct run run = {.order = o, .sums = json_object(), .failures = json_array()};
+	struct run run = {.order = o};
 	struct targets targets;
 	uint64_t elapsed_us;
 
@@ -166,6 +166,8 @@ int order_run(const struct command *cmd, const struct order *o, int argc, char *
 		fprintf(stderr, "rgetfs: out of memory\n");
 		return 1;
 	}
+	run.sums = json_object();
+	run.failures = json_array();
 	run.failed = targets.failed;
 	progress_init(&run.progress, o->json || o->quiet || o->no_wait);
 	for (size_t i = 0; i < targets.count; i++)

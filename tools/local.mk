@@ -1,9 +1,13 @@
 dist_noinst_SCRIPTS += tools/lint tools/check-includes tools/count-tests
 dist_noinst_DATA += tools/tsan.suppress .clang-format .clang-tidy tests/.clang-tidy .shellcheckrc
 
-.PHONY: lint check-asan check-tsan
+.PHONY: lint check-unit check-asan check-tsan
 lint:
 	$(top_srcdir)/tools/lint $(top_builddir)
+
+# What needs no mount, for where there can be none.
+check-unit:
+	$(MAKE) $(AM_MAKEFLAGS) check TESTS="$(filter-out %.t tests/crash/%,$(TESTS))"
 
 # The same tests in builds of their own below this one. The sanitizers' options make the first finding fatal.
 check-asan:

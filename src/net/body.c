@@ -171,11 +171,9 @@ static bool body_must_wait(struct run *r, uint64_t now_us)
 
 	if (r->pauses & PAUSE_HOLD)
 		return true;
-	if (r->rq.urgent)
-		return false;
-	until = limiter_wait_until(&sh->limit, now_us);
+	until = limiter_wait_until(&sh->limit, r->rq.urgent, now_us);
 	if (r->rq.fill)
-		until = max_u64(until, limiter_wait_until(&sh->fill, now_us));
+		until = max_u64(until, limiter_wait_until(&sh->fill, r->rq.urgent, now_us));
 	if (until == 0)
 		return false;
 	r->rate_until_us = until;

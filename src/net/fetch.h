@@ -94,7 +94,7 @@ struct transfer_request {
 	bool probe;	       /* the body is not kept */
 	bool if_range;	       /* send If-Range when the validator is strong enough */
 	bool fill;	       /* counts against fill_rate_bps */
-	bool urgent;	       /* a demand: never waits for tokens (they are still taken) */
+	bool urgent;	       /* a demand: takes from the limited rates before others */
 	struct http_want want; /* for the judge; its have points to validator below or is NULL */
 	struct validator validator;
 	/*

@@ -55,16 +55,17 @@ void limiter_take(struct limiter *l, uint64_t bytes, uint64_t now_us)
 	mtx_unlock(&l->lock);
 }
 
-uint64_t limiter_wait_until(struct limiter *l, uint64_t now_us)
+uint64_t limiter_wait_until(struct limiter *l, bool urgent, uint64_t now_us)
 {
+	int64_t least = urgent ? -l->burst : 0;
 	uint64_t until = 0;
 
 	if (l->rate_bps == 0)
 		return 0;
 	mtx_lock(&l->lock);
 	limiter_refill_locked(l, now_us);
-	if (l->tokens < 0)
-		until = now_us + (uint64_t)-l->tokens * USEC_PER_SEC / l->rate_bps + 1;
+	if (l->tokens < least)
+		until = now_us + (uint64_t)(least - l->tokens) * USEC_PER_SEC / l->rate_bps + 1;
 	mtx_unlock(&l->lock);
 	return until;
 }

@@ -56,11 +56,3 @@ int failmem_find(const struct failmem *m, struct range r, uint64_t now_us)
 	}
 	return 0;
 }
-
-void failmem_clear(struct failmem *m, struct range r)
-{
-	for (unsigned int i = m->count; i-- > 0;) {
-		if (range_overlaps(m->item[i].range, r))
-			drop(m, i);
-	}
-}

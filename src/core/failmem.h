@@ -3,9 +3,9 @@
  *
  * After a failed READ the kernel asks for the same page again; without a memory each such page
  * would wait out a whole deadline again. A range that failed answers with its error at once until
- * its time is over or bytes of it arrive. Pure, a plain value, bounded: with more failures than
- * fit, the one that ends first is forgotten (its range then waits once more, which is slow and
- * right). No lock of its own.
+ * its time is over or its origin answers (then the caller forgets all). Pure, a plain value,
+ * bounded: with more failures than fit, the one that ends first is forgotten (its range then waits
+ * once more, which is slow and right). No lock of its own.
  */
 #ifndef CORE_FAILMEM_H
 #define CORE_FAILMEM_H
@@ -30,8 +30,5 @@ void failmem_init(struct failmem *m);
 void failmem_add(struct failmem *m, struct range r, int error, uint64_t until_us);
 /* The error of a failure that overlaps r, 0 none. */
 int failmem_find(const struct failmem *m, struct range r, uint64_t now_us);
-/* Bytes of r have come: failures that overlap it are forgotten whole, since their origin works
- * again. */
-void failmem_clear(struct failmem *m, struct range r);
 
 #endif

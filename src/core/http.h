@@ -85,8 +85,7 @@ struct http_want {
 	/*
 	 * The origin's nodes are known to disagree on ETags: compare size and date only. Without it
 	 * a differing ETag is CHANGED, also where size and date agree (VALIDATOR_FLIPPED), because
-	 * one such answer does not tell a flip from a replacement; validator_flips_note() tells it
-	 * by the second.
+	 * one such answer does not tell a flip from a replacement: the caller asks again.
 	 */
 	bool ignore_etag;
 	const struct validator *have; /* the version's, NULL for a first contact */
@@ -97,7 +96,6 @@ struct http_use {
 	uint64_t body_off; /* object offset of the body's first byte */
 	uint64_t body_end; /* where the body promises to end; SIZE_UNKNOWN chunked without length */
 	uint64_t total;	   /* size of the object as far as known */
-	bool etag_flipped; /* kept although the ETag differs, as want.ignore_etag says */
 	bool if_range_refused; /* 200 with our validator to If-Range: do not send it there again */
 };
 /*

@@ -24,18 +24,15 @@ static enum verdict size_verdict(const struct http_want *want)
  * Is it of another version? *ret_flipped: it is not, though the ETag differs, because want says
  * that ETags of this origin mean nothing.
  */
-static bool is_other_version(const struct http_want *want, const struct http_resp *resp,
-			     bool *ret_flipped)
+static bool is_other_version(const struct http_want *want, const struct http_resp *resp)
 {
 	struct validator have;
 	struct validator got = resp->validator;
 
-	*ret_flipped = false;
 	if (!want->have)
 		return false;
 	have = *want->have;
 	if (want->ignore_etag) {
-		*ret_flipped = have.etag[0] && got.etag[0] && strcmp(have.etag, got.etag) != 0;
 		have.etag[0] = '\0';
 		got.etag[0] = '\0';
 	}
@@ -60,11 +57,9 @@ static uint64_t known_or(uint64_t total, uint64_t size)
 
 static enum verdict judge_empty(const struct http_want *want, const struct http_resp *resp)
 {
-	bool flipped;
-
 	if (size_differs(want, 0))
 		return size_verdict(want);
-	return is_other_version(want, resp, &flipped) ? VERDICT_CHANGED : VERDICT_EMPTY;
+	return is_other_version(want, resp) ? VERDICT_CHANGED : VERDICT_EMPTY;
 }
 
 /* It gave us all of a version that is ours, although If-Range named that version. */
@@ -86,7 +81,6 @@ static enum verdict judge_whole(const struct http_want *want, const struct http_
 				struct http_use *ret_use)
 {
 	uint64_t length = resp->has_length ? resp->length : SIZE_UNKNOWN;
-	bool flipped;
 
 	if (resp->encoded && !encoding_is_stored(want, resp, length, length))
 		return VERDICT_ENCODED;
@@ -94,13 +88,12 @@ static enum verdict judge_whole(const struct http_want *want, const struct http_
 		return judge_empty(want, resp);
 	if (size_differs(want, length))
 		return size_verdict(want);
-	if (is_other_version(want, resp, &flipped))
+	if (is_other_version(want, resp))
 		return VERDICT_CHANGED;
 	*ret_use = (struct http_use){
 		.body_off = 0,
 		.body_end = length,
 		.total = known_or(length, want->size),
-		.etag_flipped = flipped,
 		.if_range_refused = refused_if_range(want, resp, length),
 	};
 	return VERDICT_WHOLE;
@@ -110,7 +103,6 @@ static enum verdict judge_part(const struct http_want *want, const struct http_r
 			       struct http_use *ret_use)
 {
 	struct range r = resp->range;
-	bool flipped;
 
 	if (resp->multipart || !resp->content_range_ok)
 		return VERDICT_NO_CONTENT_RANGE;
@@ -118,7 +110,7 @@ static enum verdict judge_part(const struct http_want *want, const struct http_r
 		return VERDICT_ENCODED;
 	if (size_differs(want, resp->total) || (!range_empty(r) && r.end > want->size))
 		return size_verdict(want);
-	if (is_other_version(want, resp, &flipped))
+	if (is_other_version(want, resp))
 		return VERDICT_CHANGED;
 	/* A body longer than its range starts who knows where; a shorter one leaves a gap. */
 	if (resp->has_length && resp->length > range_len(r))
@@ -131,7 +123,6 @@ static enum verdict judge_part(const struct http_want *want, const struct http_r
 		.body_off = r.off,
 		.body_end = r.end,
 		.total = known_or(resp->total, want->size),
-		.etag_flipped = flipped,
 	};
 	return VERDICT_PART;
 }
@@ -139,7 +130,6 @@ static enum verdict judge_part(const struct http_want *want, const struct http_r
 /* 416: with a total it says which size the server knows. */
 static enum verdict judge_unsatisfied(const struct http_want *want, const struct http_resp *resp)
 {
-	bool flipped;
 
 	if (!resp->content_range_ok || !range_empty(resp->range))
 		return VERDICT_UNSATISFIABLE;
@@ -147,7 +137,7 @@ static enum verdict judge_unsatisfied(const struct http_want *want, const struct
 		return judge_empty(want, resp);
 	if (size_differs(want, resp->total))
 		return size_verdict(want);
-	return is_other_version(want, resp, &flipped) ? VERDICT_CHANGED : VERDICT_UNSATISFIABLE;
+	return is_other_version(want, resp) ? VERDICT_CHANGED : VERDICT_UNSATISFIABLE;
 }
 
 static enum verdict judge_redirect(const struct http_resp *resp)

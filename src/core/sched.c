@@ -506,8 +506,6 @@ void sched_task_info(const struct sched_task *t, struct sched_task_info *ret)
 		.rate_bps = t->running ? t->meter.rate_bps : 0,
 		.last = t->last,
 	};
-	for (unsigned int i = 0; i < t->source_count; i++)
-		ret->sources_refused += t->source[i].refused != VERDICT_PART;
 	for (int p = 0; p < PRIO_COUNT; p++)
 		ret->wants[p] = t->want_count[p];
 }

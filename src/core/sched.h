@@ -166,7 +166,6 @@ struct sched_task_info {
 	unsigned int target;  /* connections auto allows now */
 	uint64_t rate_bps;    /* bytes a second, smoothed */
 	enum verdict last;    /* last bad verdict of any source, VERDICT_PART if none */
-	unsigned int sources_refused;
 	unsigned int wants[PRIO_COUNT];
 };
 void sched_task_info(const struct sched_task *t, struct sched_task_info *ret);

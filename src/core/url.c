@@ -279,47 +279,6 @@ char *url_without_userinfo(const char *url)
 
 /* ---- names and references ---- */
 
-static int hex_digit(char c)
-{
-	if (c >= '0' && c <= '9')
-		return c - '0';
-	c = (char)tolower((unsigned char)c);
-	return c >= 'a' && c <= 'f' ? c - 'a' + 10 : -1;
-}
-
-int url_last_segment(const char *url, char *buf, size_t size)
-{
-	struct piece path = split(url).path;
-	const char *slash = memrchr(path.s, '/', path.len);
-	const char *s = slash ? slash + 1 : path.s;
-	const char *end = path.s + path.len;
-	size_t len = 0;
-
-	if (s == end)
-		return -ENOENT;
-	/* Nothing is written before all of it is known to be good and to fit. */
-	for (const char *c = s; c < end; c++, len++) {
-		if (*c != '%')
-			continue;
-		if (end - c < 3 || hex_digit(c[1]) < 0 || hex_digit(c[2]) < 0 ||
-		    (c[1] == '0' && c[2] == '0'))
-			return -EINVAL;
-		c += 2;
-	}
-	if (len >= size)
-		return -ENOBUFS;
-	for (; s < end; s++) {
-		if (*s == '%') {
-			*buf++ = (char)(hex_digit(s[1]) * 16 + hex_digit(s[2]));
-			s += 2;
-		} else {
-			*buf++ = *s;
-		}
-	}
-	*buf = '\0';
-	return 0;
-}
-
 /* RFC 3986 5.2.4, for a path that begins with '/'. Appends to b, which then ends with it. */
 static void add_without_dots(struct strbuf *b, const char *path, size_t path_len)
 {

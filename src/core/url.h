@@ -31,9 +31,6 @@ bool url_origin_equal(const struct url_origin *a, const struct url_origin *b);
 void url_redact(const char *url, char *buf, size_t size);
 /* url without user info, for identities: malloc'ed, NULL without memory. */
 char *url_without_userinfo(const char *url);
-/* Percent-decode the path's last segment, once. 0, -ENOENT (none), -EINVAL (bad %, %00), -ENOBUFS.
- */
-int url_last_segment(const char *url, char *buf, size_t size);
 /*
  * Resolve a Location against base (RFC 3986 5.2): no fragment, spaces and bytes beyond ASCII
  * escaped (not in the host). The result may be of any scheme: ask url_origin(). 0, -EINVAL (control

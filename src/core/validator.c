@@ -63,30 +63,6 @@ void validator_learn(struct validator *have, const struct validator *got)
 		have->size = got->size;
 }
 
-static uint64_t etag_hash(const char *etag)
-{
-	uint64_t h = UINT64_C(14695981039346656037); /* FNV-1a */
-
-	for (const char *s = opaque_tag(etag); *s; s++)
-		h = (h ^ (unsigned char)*s) * UINT64_C(1099511628211);
-	return h;
-}
-
-bool validator_flips_note(struct validator_flips *f, const char *old_etag, const char *new_etag)
-{
-	uint64_t came = etag_hash(new_etag);
-
-	for (unsigned int i = 0; i < f->count; i++) {
-		if (f->left[i] == came)
-			return true;
-	}
-	f->left[f->next] = etag_hash(old_etag);
-	f->next = (f->next + 1) % ARRAY_SIZE(f->left);
-	if (f->count < ARRAY_SIZE(f->left))
-		f->count++;
-	return false;
-}
-
 /* "size=10 time=784111777 etag=..."; what is unknown is left out, the tag is last as it may hold
  * spaces. */
 void validator_format(const struct validator *v, char buf[VALIDATOR_TEXT_MAX])

@@ -34,17 +34,6 @@ enum validator_match {
  */
 enum validator_match validator_compare(const struct validator *have, const struct validator *got,
 				       bool pinned);
-/*
- * "ETags that flip back and forth": one for an origin, zero-filled. Told of each FLIPPED
- * comparison; true when the new tag is one that was left before: only then is it a flip between
- * nodes (which want.ignore_etag in http.h is for) and not a replacement with the old size and date.
- */
-struct validator_flips {
-	uint64_t left[8]; /* hashes of tags */
-	unsigned int count;
-	unsigned int next;
-};
-bool validator_flips_note(struct validator_flips *f, const char *old_etag, const char *new_etag);
 /* 0, or -EINVAL (empty, too long, not printable ASCII): then v has the tag it had. */
 int validator_set_etag(struct validator *v, const char *etag, size_t len);
 /* Fill in what have lacks and got knows. */

@@ -12,7 +12,6 @@ static void check_text(const char *url)
 	struct url_origin o;
 	struct url_origin again;
 	char shown[256];
-	char name[256];
 	char *bare = url_without_userinfo(url);
 
 	must(bare != NULL, "memory");
@@ -20,8 +19,6 @@ static void check_text(const char *url)
 	must(strlen(shown) < sizeof(shown), "what is shown ends");
 	for (const char *s = shown; *s; s++)
 		must((unsigned char)*s >= 0x20 && *s != 0x7f, "what is shown is one line");
-	if (url_last_segment(url, name, sizeof(name)) == 0)
-		must(strlen(name) < sizeof(name) && name[0], "a name ends and is not empty");
 
 	if (url_origin(url, &o) == 0) {
 		must(o.host[0] && o.port != 0 && o.scheme[0], "an origin has all its parts");

@@ -21,16 +21,6 @@ START_TEST(a_failure_answers_until_its_time)
 }
 END_TEST
 
-START_TEST(bytes_that_came_end_it)
-{
-	failmem_add(&mem, range_make(0, 100), -EIO, 1000);
-	failmem_add(&mem, range_make(500, 600), -EIO, 1000);
-	failmem_clear(&mem, range_make(99, 100));
-	ck_assert_int_eq(failmem_find(&mem, range_make(0, 10), 0), 0);
-	ck_assert_int_eq(failmem_find(&mem, range_make(500, 501), 0), -EIO);
-}
-END_TEST
-
 START_TEST(neighbours_with_one_error_join)
 {
 	failmem_add(&mem, range_make(0, 100), -EIO, 1000);
@@ -65,7 +55,6 @@ static void fill(TCase *tc)
 {
 	tcase_add_checked_fixture(tc, setup, NULL);
 	tcase_add_test(tc, a_failure_answers_until_its_time);
-	tcase_add_test(tc, bytes_that_came_end_it);
 	tcase_add_test(tc, neighbours_with_one_error_join);
 	tcase_add_test(tc, it_is_bounded);
 	tcase_add_test(tc, nothing_is_not_remembered);

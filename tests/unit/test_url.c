@@ -172,37 +172,6 @@ START_TEST(user_info_is_no_identity)
 }
 END_TEST
 
-static const struct {
-	const char *url;
-	int error;
-	const char *name;
-} segments[] = {
-	{"http://h/a/b.txt", 0, "b.txt"},
-	{"http://h/a/b.txt?x=/y#z/w", 0, "b.txt"},
-	{"http://h/a%20b", 0, "a b"},
-	{"http://h/a%252Fb", 0, "a%2Fb"}, /* once */
-	{"http://h/a%2fb", 0, "a/b"},	  /* the name rules refuse it */
-	{"http://h/..", 0, ".."},
-	{"http://h/a/", -ENOENT, NULL},
-	{"http://h", -ENOENT, NULL},
-	{"http://h?a/b", -ENOENT, NULL},
-	{"http://h/a%00b", -EINVAL, NULL},
-	{"http://h/a%", -EINVAL, NULL},
-	{"http://h/a%2", -EINVAL, NULL},
-	{"http://h/a%zz", -EINVAL, NULL},
-	{"http://h/12345678901234567890", -ENOBUFS, NULL},
-};
-
-START_TEST(segment_table)
-{
-	char buf[20] = "untouched";
-	int r = url_last_segment(segments[_i].url, buf, sizeof(buf));
-
-	ck_assert_msg(r == segments[_i].error, "%s: %d", segments[_i].url, r);
-	ck_assert_str_eq(buf, r ? "untouched" : segments[_i].name);
-}
-END_TEST
-
 /* RFC 3986 5.4, without fragments; and what servers send. */
 static const struct {
 	const char *location, *url;
@@ -365,7 +334,6 @@ static void fill(TCase *tc)
 	tcase_add_loop_test(tc, redaction_table, 0, ARRAY_SIZE(redactions));
 	tcase_add_test(tc, redacted_text_is_cut_between_characters);
 	tcase_add_test(tc, user_info_is_no_identity);
-	tcase_add_loop_test(tc, segment_table, 0, ARRAY_SIZE(segments));
 	tcase_add_loop_test(tc, resolve_table, 0, ARRAY_SIZE(references));
 	tcase_add_test(tc, resolve_at_the_edges);
 	tcase_add_loop_test(tc, address_table, 0, ARRAY_SIZE(addresses));

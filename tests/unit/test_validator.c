@@ -134,25 +134,6 @@ START_TEST(learning_never_overwrites)
 }
 END_TEST
 
-START_TEST(a_flip_is_a_tag_that_comes_back)
-{
-	struct validator_flips f = {0};
-
-	ck_assert(!validator_flips_note(&f, "\"a\"", "\"b\"")); /* may be a replacement */
-	ck_assert(!validator_flips_note(&f, "\"b\"", "\"c\""));
-	ck_assert(validator_flips_note(&f, "\"c\"", "\"a\""));
-	ck_assert(validator_flips_note(&f, "\"c\"", "\"b\""));
-	for (int i = 0; i < 100; i++) {
-		char old[16];
-		char new[16];
-
-		snprintf(old, sizeof(old), "\"%d\"", i);
-		snprintf(new, sizeof(new), "\"%d\"", i + 1);
-		ck_assert(!validator_flips_note(&f, old, new));
-	}
-}
-END_TEST
-
 static const struct {
 	struct validator v;
 	const char *text;
@@ -261,7 +242,6 @@ static void fill(TCase *tc)
 	tcase_add_test(tc, strength);
 	tcase_add_loop_test(tc, compare_table, 0, ARRAY_SIZE(pairs));
 	tcase_add_test(tc, learning_never_overwrites);
-	tcase_add_test(tc, a_flip_is_a_tag_that_comes_back);
 	tcase_add_loop_test(tc, text_and_back, 0, ARRAY_SIZE(texts));
 	tcase_add_test(tc, the_longest_text_fits);
 	tcase_add_loop_test(tc, damaged_text_is_refused, 0, ARRAY_SIZE(bad_texts));

@@ -87,8 +87,9 @@ struct origin {
 	atomic_uint_fast64_t ttfb_us;
 	atomic_uint_fast64_t banned_until_us;
 	atomic_uint bans, connections;
-	bool ignore_etag; /* engine thread */
-	char key[];	  /* scheme://host:port */
+	bool ignore_etag;		      /* engine thread */
+	struct log_limit told[VERDICT_COUNT]; /* bad verdicts; engine thread */
+	char key[];			      /* scheme://host:port */
 };
 
 struct engine {
@@ -239,6 +240,7 @@ struct object {
 	bool is_idle;
 	TAILQ_ENTRY(object) idle_link;
 	struct failmem failures; /* of the current version's ranges */
+	enum verdict told;	 /* the bad verdict that the log has, VERDICT_PART none */
 	uint64_t gone_us;	 /* when all sources said gone, 0 not */
 	uint64_t probe_failed_us;
 	bool verifying;		    /* its digest is being computed */
@@ -423,6 +425,13 @@ void pull_written(struct engine *e, struct msg *m);
 void pulls_report(struct task *t, uint64_t now_us);
 /* Report leases that could not be started. True: there were some. */
 bool leases_bury(struct engine *e, uint64_t now_us);
+
+/* ---- the log (tell.c) ---- */
+void tell_lease(const struct pull *p, const char *what);
+void tell_ended(const struct pull *p, enum verdict v, uint64_t pos);
+/* A bad verdict, which o->error explains: once, until an answer is good or another one bad. */
+void tell_verdict(struct object *o, const struct pull *p, enum verdict v);
+void tell_sched(const struct sched_stats *was, const struct sched_stats *is);
 
 /* ---- readers (reader.c) ---- */
 #define WINDOWS_MAX (2 * READAHEAD_CURSORS) /* of one handle */

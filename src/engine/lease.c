@@ -133,6 +133,7 @@ static void op_start(void *ctx, struct lease *l)
 	}
 	pull_request(p, &rq);
 	atomic_fetch_add(&t->obj->requests, 1);
+	tell_lease(p, "begins");
 	if (p->probe) {
 		mtx_lock(&e->lock);
 		t->obj->checking = true;
@@ -177,6 +178,7 @@ static void op_shrunk(void *ctx, struct lease *l)
 	if (!p || (atomic_load(&p->whole) && !p->whole_lease))
 		return;
 	atomic_store(&p->end, atomic_load(&l->end));
+	tell_lease(p, "is cut");
 	if (pull_listens(p))
 		fetch_shrunk(p->fetch, p->transfer);
 }
@@ -190,8 +192,10 @@ static void pull_cancel(struct pull *p)
 static void op_cancel(void *ctx, struct lease *l)
 {
 	(void)ctx;
-	if (l->user)
-		pull_cancel(l->user);
+	if (!l->user)
+		return;
+	tell_lease(l->user, "is cancelled");
+	pull_cancel(l->user);
 }
 
 static void op_hold(void *ctx, struct lease *l, bool hold)
@@ -201,6 +205,7 @@ static void op_hold(void *ctx, struct lease *l, bool hold)
 	(void)ctx;
 	if (!p)
 		return;
+	tell_lease(p, hold ? "is held" : "goes on");
 	if (pull_listens(p))
 		fetch_hold(p->fetch, p->transfer, hold);
 }
@@ -388,6 +393,7 @@ static void object_learn(struct object *o, struct pull *p)
 
 	object_forget_failed(o);
 	failmem_init(&o->failures);
+	o->told = VERDICT_PART;
 	o->gone_us = 0;
 	o->probe_failed_us = 0;
 	if (!p->probe)
@@ -470,6 +476,7 @@ static void note_failure(struct object *o, struct pull *p, enum verdict v)
 		object_set_error(o, "%s: %s: %s%s%s%s", verdict_name(v), s->origin->key,
 				 verdict_text(v), p->result.detail[0] ? " (" : "", p->result.detail,
 				 p->result.detail[0] ? ")" : "");
+	tell_verdict(o, p, v);
 }
 
 /* An answer without a body that is good all the same: the object is empty. */
@@ -519,6 +526,7 @@ void pull_ended(struct engine *e, struct msg *m)
 	}
 	changed = v == VERDICT_CHANGED;
 	pos = max_u64(min_u64(pos, atomic_load(&l->end)), l->off);
+	tell_ended(p, v, pos);
 	if (o && v == VERDICT_EMPTY)
 		object_empty(o, p);
 	else if (o && v <= VERDICT_WHOLE && o->size == SIZE_UNKNOWN && p->total != SIZE_UNKNOWN)

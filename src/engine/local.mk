@@ -16,5 +16,6 @@ librgetfs_a_SOURCES += \
 	src/engine/revalidate.c \
 	src/engine/roll.c \
 	src/engine/task.c \
+	src/engine/tell.c \
 	src/engine/worker.c \
 	src/engine/writer.c

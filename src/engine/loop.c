@@ -86,6 +86,7 @@ static void copy_state(struct engine *e)
 	sched_stats(e->sched, &stats);
 
 	e->copied_busy = connections > 0;
+	tell_sched(&e->sched_stats, &stats);
 	mtx_lock(&e->lock);
 	e->sched_stats = stats;
 	e->rate_bps = rate_bps;

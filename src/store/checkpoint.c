@@ -10,6 +10,8 @@
  *   4. only now they are durable bytes.
  * A file whose sync fails loses what was not committed (forget_uncommitted()) and is not in step 3.
  */
+#include <inttypes.h>
+
 #include "base/clock.h"
 #include "base/log.h"
 #include "store/store_priv.h"
@@ -34,6 +36,8 @@ struct checkpoint {
 	struct record **record; /* whose rows are in the batch */
 	size_t record_count;
 	struct batch batch;
+	uint64_t bytes; /* that became durable, in so many … */
+	size_t files;
 };
 
 static bool is_new(const struct version *v)
@@ -298,6 +302,8 @@ static void count_durable(struct checkpoint *c)
 		mtx_lock(&v->lock);
 		v->has_row = true;
 		v->durable_bytes += v->syncing.bytes;
+		c->bytes += v->syncing.bytes;
+		c->files += v->syncing.bytes > 0;
 		atomic_fetch_add(&s->durable, v->syncing.bytes);
 		atomic_fetch_sub(&s->dirty_bytes, v->syncing.bytes);
 		rangeset_done(&v->syncing);
@@ -424,6 +430,7 @@ static int end(struct checkpoint *c)
 int checkpoint_run(struct store *s, bool flush)
 {
 	struct checkpoint c = {.s = s};
+	uint64_t begun_us = clock_now_us();
 	int r, error;
 
 	batch_init(&c.batch);
@@ -433,6 +440,9 @@ int checkpoint_run(struct store *s, bool flush)
 		r = commit(&c, flush);
 	if (r)
 		log_error("checkpoint: %s (it will be tried again)", strerror(-r));
+	else if (c.count > 0)
+		log_debug("checkpoint: %" PRIu64 " bytes of %zu files, %" PRIu64 " ms", c.bytes,
+			  c.files, (clock_now_us() - begun_us) / USEC_PER_MS);
 	error = error ? error : r;
 	r = end(&c);
 	return error ? error : r;

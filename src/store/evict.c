@@ -6,6 +6,8 @@
  * taken in part, from its front: among bytes read in the same second those are the ones a
  * sequential reader has passed.
  */
+#include <inttypes.h>
+
 #include "base/clock.h"
 #include "base/log.h"
 #include "store/store_priv.h"
@@ -202,6 +204,7 @@ void evict_run(struct store *s)
 	store_put_all(cs.loaded, cs.loaded_count);
 	free(cs.item);
 	atomic_fetch_add(&s->evicted, freed);
+	log_debug("eviction: %" PRIu64 " bytes went, %" PRIu64 " were to", freed, wanted);
 	mtx_lock(&s->lock);
 	s->evict_not_before_us = freed ? 0 : clock_now_us() + EVICT_PAUSE_US;
 	mtx_unlock(&s->lock);

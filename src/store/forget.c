@@ -162,7 +162,7 @@ static void make_gaps(struct forget *f)
 	struct version *v = f->v;
 	struct store *s = v->store;
 	struct range r;
-	bool put = false;
+	bool put = false, short_of = false;
 
 	mtx_lock(&v->lock);
 	for (uint64_t at = 0; !rangeset_next(&f->ranges, at, &r); at = r.end) {
@@ -171,7 +171,7 @@ static void make_gaps(struct forget *f)
 		/* No memory to cut a list in two: then a little more is synced than need be. */
 		if (rangeset_remove(&v->dirty, r) || rangeset_remove(&v->syncing, r) ||
 		    extmap_remove(v->map, r))
-			log_debug("no memory to forget a range");
+			short_of = true;
 		durable = min_u64(bytes - fresh, v->durable_bytes);
 		atomic_fetch_sub(&s->cached, bytes);
 		atomic_fetch_sub(&s->dirty_bytes, fresh);
@@ -183,6 +183,8 @@ static void make_gaps(struct forget *f)
 	if (v->dirty.bytes == 0 && v->syncing.bytes == 0 && !v->meta_dirty)
 		put = version_unhold_locked(v, HOLD_DIRTY);
 	mtx_unlock(&v->lock);
+	if (short_of)
+		log_warn("no memory to forget a range of the cache");
 	if (put)
 		version_put(v);
 }

@@ -118,10 +118,8 @@ static int enter_locked(struct version *v, const struct backing *b, struct range
 		return error;
 	error = extmap_add(v->map, r, source, sums, true, (uint32_t)clock_wall_s());
 	if (error) {
-		/* Can't fail for memory: r was not in the set before. It may have merged, then it
-		 * splits. */
-		if (rangeset_remove(&v->dirty, r))
-			log_debug("a failed write stays in the list of new bytes");
+		/* Without memory to split what it merged with it stays: a little more is synced. */
+		rangeset_remove(&v->dirty, r);
 		return error;
 	}
 	version_hold_locked(v, HOLD_DIRTY);

@@ -25,6 +25,7 @@ e2e_tests = \
 	tests/e2e/index.t \
 	tests/e2e/index-reload.t \
 	tests/e2e/kill9.t \
+	tests/e2e/log.t \
 	tests/e2e/manifest-sources.t \
 	tests/e2e/many-entries.t \
 	tests/e2e/mount-life.t \

@@ -13,11 +13,18 @@ ok 'a: all bytes' content "$M/a" /a
 ok 'b: all bytes' content "$M/b" /b
 ok 'a: again' content "$M/a" /a
 at_least 'min-free is kept, bytes' "$(df --output=avail --block-size=1 "$T/small" | tail -n 1)" 900000
-# Somebody else fills the rest of it.
+is 'evicting is enough: nothing to complain of' "$(total degraded)" null
+
+# Somebody else fills the rest of it, and there is nothing that could be evicted.
+"$RGETFS" drop "$M/a" "$M/b" >/dev/null
 dd if=/dev/zero of="$T/small/other" bs=64K status=none 2>/dev/null
 ok 'with not a byte left: b' content "$M/b" /b
+like 'with not a byte left: status says why' "$(total degraded)" 'No space left'
+like 'and so for a person' "$("$RGETFS" status "$M")" 'No space left'
 ok 'ls' ls "$M"
 rm "$T/small/other"
+again() { head -c 100000 "$M/a" >/dev/null && [ "$(total degraded)" = null ] && [ "$(total bytes_cached)" -gt 0 ]; }
+ok 'with room again: cached again, and nothing to complain of' wait_for 20 again
 unmnt
 must_mnt --cache-dir="$T/small/cache" --min-free=1M --retry-time=20s
 ok 'after a remount' content "$M/a" /a

@@ -14,16 +14,16 @@ for f in flip weak always-weak pinned ignored none; do
 	ok "$f: all" content "$M/$f" "/$f"
 done
 quiet
-for f in flip weak always-weak pinned none; do
+for f in flip weak always-weak pinned ignored none; do
 	at_most "$f: bytes sent" "$(sent "/$f")" $((size + size / 8))
 done
-for f in flip weak always-weak pinned; do
+for f in flip weak always-weak pinned ignored; do
 	settled "$f"
 	is "$f: complete" "$(of_file "$f" state)" complete
 done
 n=$(all_requests)
 remnt --revalidate=never
-for f in flip weak always-weak pinned; do
+for f in flip weak always-weak pinned ignored; do
 	ok "$f: after a remount" content "$M/$f" "/$f"
 done
 is 'no request after the remount' "$(all_requests)" "$n"

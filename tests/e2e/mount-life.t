@@ -73,13 +73,13 @@ ok 'lazy' "$RGETFS" unmount --lazy "$M"
 fails 'lazy: gone' mounted
 ok 'lazy: what is open goes on' eval '[ "$(wc -c <&5)" = 300000 ]'
 exec 5<&-
-ok 'lazy: the daemon ends with the last file' wait_for 10 eval "! kill -0 $pid"
+ok 'lazy: the daemon ends with the last file' wait_for 10 gone "$pid"
 is 'no socket is left' "$(sockets)" 0
 
 must_mnt --fill=none
 pid=$(pid_of)
 ok 'unmount' unmnt
-ok 'unmount: the daemon has ended' wait_for 2 eval "! kill -0 $pid"
+ok 'unmount: the daemon has ended' wait_for 2 gone "$pid"
 
 for end in TERM INT unmount-request umount; do
 	must_mnt --fill=none
@@ -92,9 +92,9 @@ for end in TERM INT unmount-request umount; do
 	unmount-request) control '{"command":"unmount"}' >/dev/null ;;
 	*) kill -"$end" "$pid" ;;
 	esac
-	ok "$end: ends, with a reader that waits" wait_for 5 eval "! kill -0 $pid"
+	ok "$end: ends, with a reader that waits" wait_for 5 gone "$pid"
 	fails "$end: nothing is mounted" mounted
-	ok "$end: the reader has its error" wait_for 5 eval "! kill -0 $reader"
+	ok "$end: the reader has its error" wait_for 5 gone "$reader"
 	wait "$reader"
 	ok "$end: no socket is left" eval '[ "$(sockets)" = 0 ]'
 	ctl release
@@ -108,15 +108,15 @@ cat "$M/f" >/dev/null 2>&1 &
 reader=$!
 at_most 'force, with a stopped daemon, ms' "$(took_ms "$RGETFS" unmount --force "$M")" 2000
 fails 'force: gone' mounted
-ok 'force: the reader has its error' wait_for 5 eval "! kill -0 $reader"
+ok 'force: the reader has its error' wait_for 5 gone "$reader"
 wait "$reader"
 kill -CONT "$pid" 2>/dev/null
-ok 'force: the daemon ends as well' wait_for 10 eval "! kill -0 $pid"
+ok 'force: the daemon ends as well' wait_for 10 gone "$pid"
 
 must_mnt --fill=none
 pid=$(pid_of)
 kill -9 "$pid"
-wait_for 5 eval "! kill -0 $pid"
+wait_for 5 gone "$pid"
 dead=$(mnt 2>&1)
 like 'dead: named, with the line that frees it' "$dead" "$M: .*dead.*fusermount3 -u $M"
 ok 'dead: unmount frees it' unmnt
@@ -131,7 +131,7 @@ pid=$!
 ok 'foreground: mounted' wait_for 5 mounted
 ok 'foreground: reads' content "$M/f" /f
 kill -HUP "$pid"
-ok 'foreground: the loss of the terminal ends it' wait_for 5 eval "! kill -0 $pid"
+ok 'foreground: the loss of the terminal ends it' wait_for 5 gone "$pid"
 wait "$pid"
 is 'foreground: exit status' $? 0
 fails 'foreground: nothing is mounted' mounted

@@ -16,8 +16,7 @@ is 'pieces at random' "$wrong" 0
 ok 'a: all' content "$M/a" /a
 ok 'b: all, in order' content "$M/b" /b
 quiet
-# Forty leases are cut for the pieces, each with a little on its way.
-at_most 'a: bytes sent' "$(sent /a)" $((size + size / 20))
+at_most 'a: bytes sent' "$(sent /a)" $((size + size / 50))
 at_most 'b: bytes sent' "$(sent /b)" $((size + size / 50))
 diag "a: $(requests /a) requests, b: $(requests /b)"
 for f in a b; do

@@ -13,9 +13,10 @@ for i in $(seq 30); do
 	content "$M/f$i" "/f$i" && good=$((good + 1))
 done
 is 'the others work' "$good" 26
+declare -A why=([3]='gone: .*410' [7]='gone: .*404' [17]='denied: .*401' [27]='server: .*500')
 for i in 3 7 17 27; do
 	fails "f$i is an error" cat "$M/f$i"
-	like "f$i says why" "$(of_file "f$i" error)" '.'
+	like "f$i says why" "$(of_file "f$i" error)" "^${why[$i]}"
 	is "f$i is failed" "$(of_file "f$i" state)" failed
 done
 like 'ls shows all names' "$(find "$M" -type f | wc -l)" '^30$'

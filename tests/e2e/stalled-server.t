@@ -27,7 +27,7 @@ at_most 'df, ms' "$(took_ms df "$M")" 2000
 ok 'a cached file' timeout 2 "$FORMULA" check 1 /cached 0 "$M/cached"
 ok 'another origin' timeout 5 "$FORMULA" check 1 /elsewhere 0 "$M/elsewhere"
 kill -9 "${pids[3]}"
-at_most 'kill -9 of a reader, ms' "$(took_ms wait_for 5 eval "! kill -0 ${pids[3]}")" 2000
+at_most 'kill -9 of a reader, ms' "$(took_ms wait_for 5 gone "${pids[3]}")" 2000
 wait "$handler"
 at_most 'a reader with a handler has its answer, ms' $(($(now_ms) - began)) 20000
 like 'which is an error' "$(cat "$T/handler")" 'Input/output error|Interrupted'

@@ -14,7 +14,8 @@ fails 'fill of a wrong source fails' "$RGETFS" fill "$M/alone"
 fails 'fill of one wrong bit fails' "$RGETFS" fill "$M/bit"
 fails 'it is not complete' test "$(of_file alone state)" = complete
 fails 'nor is the one with a wrong bit' test "$(of_file bit state)" = complete
-like 'status says why' "$(of_file bit error)" '.'
+like 'status says why' "$(of_file bit error)" '^checksum: '
+like 'of the other one, too' "$(of_file alone error)" '^checksum: '
 ok 'fill goes to the other mirror' "$RGETFS" fill "$M/mirrored"
 ok 'which gives the right bytes' content "$M/mirrored" /good
 is 'complete' "$(of_file mirrored state)" complete

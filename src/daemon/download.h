@@ -22,8 +22,9 @@ struct download_cancel {
 };
 
 /*
- * Plain GET of url by a fetch instance made and ended here. Tried again after what may pass by itself,
- * for some seconds. 0, or -EIO, -ENOENT (gone), -EFBIG, -ENOMEM, -ECANCELED with a few words in why.
+ * Plain GET of url by a fetch instance made and ended here. Tried again after what may pass by
+ * itself, for some seconds. 0, or -EIO, -ENOENT (gone), -EFBIG, -ENOMEM, -ECANCELED with a few
+ * words in why.
  */
 int download(const struct fetch_config *net, const char *url, struct download_cancel cancel,
 	     struct download *ret, char *why, size_t why_size);

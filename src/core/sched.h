@@ -51,14 +51,21 @@ struct lease {
 	enum prio prio;	     /* class it was started for; the highest that waits on it now */
 	uint64_t off;	     /* first byte of the request */
 	atomic_uint_fast64_t
-		end; /* behind the last byte that may be kept; only ever shrinks. The end the
-		      * request was sent with is what it was when ops.start() was called;
-		      * SIZE_UNKNOWN: to the end of an object of unknown size */
-	bool probe;  /* only asks size and validator (range of one byte; the body is dropped) */
-	void *user;  /* the engine's: its transfer */
+		end;   /* behind the last byte that may be kept; only ever shrinks. The end the
+			* request was sent with is what it was when ops.start() was called;
+			* SIZE_UNKNOWN: to the end of an object of unknown size */
+	bool probe;    /* only asks size and validator (range of one byte; the body is dropped) */
+	bool unranged; /* ask for everything, without a range: the source was found to have none */
+	void *user;    /* the engine's: its transfer */
 	/* Private to sched.c from here on. */
 	struct lease_priv *priv;
 };
+
+/*
+ * One whole body in answer to a range may have been a bad moment of the server: further from the
+ * start than this the range is asked for again at once, nearer the body is of use.
+ */
+#define SCHED_WHOLE_NEAR_BYTES (UINT64_C(16) << 20)
 
 struct sched_config {
 	unsigned int connections;     /* per task; 0: auto */
@@ -141,7 +148,9 @@ void sched_lease_answered(struct sched *s, struct lease *l, uint64_t now_us);
 /*
  * The answer is the whole body from 0. True: l is now the lease of [0, size) and its body is to be
  * kept; false: end it (another whole body is under way, or ranges of this task are served
- * elsewhere). Either way the source is known not to serve ranges for this task from now on.
+ * elsewhere, or it is asked for a range once more). A source that did so is asked for everything
+ * from then on, and now and then for a range: after some time, or when a demand would wait for
+ * long.
  */
 bool sched_lease_whole(struct sched *s, struct lease *l, uint64_t now_us);
 /* All bytes of l before pos have been received. */

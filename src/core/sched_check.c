@@ -30,7 +30,7 @@ static void check_leases(const struct sched_task *t)
 		/* A whole body starts from 0 again, over what draining and cancelled ones have. */
 		for (other = TAILQ_NEXT(l, task_entry); other;
 		     other = TAILQ_NEXT(other, task_entry)) {
-			if (l->whole || other->whole || l->cancelled || other->cancelled)
+			if (l->was_whole || other->was_whole || l->cancelled || other->cancelled)
 				continue;
 			must(end <= other->pub.off || other->pub.off == lease_end(other),
 			     "S1: leases overlap");

@@ -20,6 +20,8 @@
 #define GUESS_BPS (UINT64_C(8) << 20)
 /* Slack of "about as soon": a timer tick of the transfer's reports. */
 #define SOON_SLACK_US (2 * USEC_PER_MS)
+/* A demand that a whole body brings later than this is far off. */
+#define FAR_US USEC_PER_SEC
 /* A source whose transfer got stuck comes behind the others for so long. */
 #define SLOW_US (5 * USEC_PER_SEC)
 /* More than this a second counts as coming nearer. */
@@ -131,6 +133,23 @@ static uint64_t detour(const struct sched_task *t, uint64_t from, uint64_t to)
 	return bytes > demanded ? bytes - demanded : 0;
 }
 
+/*
+ * Something far off in a body that comes from 0: does the source really have no ranges? A probe
+ * there tells, and its one byte is all that it costs.
+ */
+static void whole_doubt(struct lease_priv *l, uint64_t at, uint64_t now_us)
+{
+	struct sched_task *t = l->pub.task;
+	const struct source *src = &t->source[l->pub.source];
+	uint64_t eta = lease_eta_us(l, at, now_us);
+
+	if (t->size == SIZE_UNKNOWN || t->probe || at <= l->pos || eta < FAR_US || eta == NEVER ||
+	    (src->wholes > 1 && now_us < src->ranges_us) || src->refused != VERDICT_PART ||
+	    src->until_us > now_us || !origin_open(src->origin, now_us) || !slot_free(src->origin))
+		return;
+	lease_start(t, l->pub.source, range_make(at, at + 1), PRIO_DEMAND, LEASE_PROBE, now_us);
+}
+
 bool demand_inside(struct sched_want *w, struct range missing, uint64_t now_us)
 {
 	struct sched_task *t = w->task;
@@ -142,6 +161,8 @@ bool demand_inside(struct sched_want *w, struct range missing, uint64_t now_us)
 	lease_reprio(l);
 	if (l->pub.prio == PRIO_DEMAND)
 		lease_arm(l, now_us);
+	if (l->whole)
+		whole_doubt(l, at, now_us);
 	if (l->whole || t->size == SIZE_UNKNOWN || at <= block_ceil(l->pos) || at <= l->pub.off)
 		return false;
 	skip = detour(t, l->pos, at);
@@ -326,6 +347,16 @@ void demand_nearer(struct lease_priv *l, uint64_t from, uint64_t to)
 	}
 }
 
+/* What kept the byte at off from coming. */
+static enum verdict deadline_why(const struct sched_task *t, uint64_t off)
+{
+	const struct lease_priv *l = lease_at(t, off);
+
+	if (l && l->slot && l->whole && l->answered)
+		return VERDICT_NO_RANGES;
+	return t->last != VERDICT_PART ? t->last : VERDICT_STALL;
+}
+
 /* Nothing came nearer to w for its time, or it has waited too long in all: it fails. */
 void demand_deadline(struct sched *s, struct timer *timer, uint64_t now_us)
 {
@@ -336,7 +367,7 @@ void demand_deadline(struct sched *s, struct timer *timer, uint64_t now_us)
 	uint64_t end = demand ? add_sat_u64(w->added_us, PATIENCE_MAX * patience) : NEVER;
 	uint64_t enough = demand ? NEARER_BPS * (patience / USEC_PER_SEC + 1) : 1;
 	struct range r = w->range, missing;
-	enum verdict why = t->last != VERDICT_PART ? t->last : VERDICT_STALL;
+	enum verdict why;
 	void *user = w->user;
 	struct lease_priv *l;
 
@@ -349,6 +380,7 @@ void demand_deadline(struct sched *s, struct timer *timer, uint64_t now_us)
 			  max_u64(min_u64(now_us + patience, end), now_us + USEC_PER_SEC));
 		return;
 	}
+	why = deadline_why(t, missing.off);
 	want_drop(w);
 	TAILQ_FOREACH (l, &t->leases, task_entry) {
 		if (l->slot && range_overlaps(r, range_make(l->pub.off, lease_end(l)))) {

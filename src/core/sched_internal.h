@@ -86,8 +86,9 @@ struct lease_priv {
 	bool stalled; /* … because it was too slow: the end counts as VERDICT_STALL */
 	bool cut;     /* ends before what was asked: its connection will be closed */
 	bool held;
-	bool whole;    /* the body from 0 of a source without ranges */
-	bool yielding; /* was cut short to give its slot to a higher class */
+	bool whole;	/* the body from 0 of a source without ranges */
+	bool was_whole; /* … or was one, until the source was found to have ranges after all */
+	bool yielding;	/* was cut short to give its slot to a higher class */
 	bool connected;
 	bool answered;
 	enum prio started; /* class it was started for */
@@ -119,8 +120,10 @@ struct sched_want {
 
 struct source {
 	struct sched_origin *origin;
-	enum verdict refused; /* VERDICT_PART: not refused */
-	bool no_ranges;
+	enum verdict refused;	/* VERDICT_PART: not refused */
+	bool no_ranges;		/* is asked for the whole body */
+	unsigned int wholes;	/* whole bodies in a row where a range was asked for */
+	uint64_t ranges_us;	/* a range may be asked for again */
 	bool reresolved;	/* asked again once already */
 	unsigned int fails;	/* in a row */
 	uint64_t until_us;	/* backs off until then */
@@ -278,6 +281,7 @@ struct range gap_piece(struct sched_task *t, const struct sched_origin *o, struc
 		       enum prio p, uint64_t now_us);
 
 /* ---- sched_lease.c ---- */
+enum lease_kind { LEASE_RANGE, LEASE_WHOLE, LEASE_PROBE };
 static inline struct lease_priv *lease_priv(struct lease *l)
 {
 	return l->priv;
@@ -294,7 +298,7 @@ static inline uint64_t lease_rest(const struct lease_priv *l)
 }
 /* One request of t's source index for r. NULL: no memory. */
 struct lease_priv *lease_start(struct sched_task *t, unsigned int index, struct range r,
-			       enum prio p, bool probe, uint64_t now_us);
+			       enum prio p, enum lease_kind kind, uint64_t now_us);
 struct lease_priv *lease_start_hedge(struct lease_priv *of, unsigned int index, struct range r,
 				     uint64_t now_us);
 /* l ends at at (block boundary beyond pos); the rest is nobody's again. */
@@ -358,6 +362,12 @@ unsigned int source_spare(const struct sched_task *t, uint64_t now_us);
 /* Why nobody is left to ask: what the first of them said. */
 enum verdict source_why(const struct sched_task *t);
 void source_good(struct sched_task *t, unsigned int index);
+/* It gave the whole body where a range was asked for. True: it is taken for one without ranges. */
+bool source_gave_whole(struct sched_task *t, unsigned int index, uint64_t off, uint64_t now_us);
+/* It gave a range. */
+void source_gave_range(struct sched_task *t, unsigned int index);
+/* Is the next request of it one for the whole body? */
+bool source_asks_whole(const struct source *src, uint64_t now_us);
 void source_bad(struct sched_task *t, unsigned int index, enum verdict v, bool progressed,
 		uint64_t retry_after_us, uint64_t now_us);
 

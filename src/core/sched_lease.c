@@ -132,15 +132,16 @@ static struct lease_priv *lease_new(struct sched_task *t, unsigned int index, st
 }
 
 struct lease_priv *lease_start(struct sched_task *t, unsigned int index, struct range r,
-			       enum prio p, bool probe, uint64_t now_us)
+			       enum prio p, enum lease_kind kind, uint64_t now_us)
 {
 	struct sched *s = t->sched;
 	struct lease_priv *l = lease_new(t, index, r, p, now_us);
 
 	if (!l)
 		return NULL;
-	l->pub.probe = probe;
-	if (probe) {
+	l->pub.probe = kind == LEASE_PROBE;
+	l->pub.unranged = l->whole = l->was_whole = kind == LEASE_WHOLE;
+	if (kind == LEASE_PROBE) {
 		t->probe = l;
 	} else {
 		if (t->running++ == 0) {

@@ -186,7 +186,7 @@ static enum served serve_probe(struct sched_task *t, struct sched_origin *o, enu
 	if (!slot_take(o, p, now_us))
 		return no_slot(o);
 	probe_dequeue(t);
-	if (!lease_start(t, index, range_make(0, 1), p, true, now_us))
+	if (!lease_start(t, index, range_make(0, 1), p, LEASE_PROBE, now_us))
 		task_arm(t, now_us + 100 * USEC_PER_MS);
 	return SERVED_LEASE;
 }
@@ -257,6 +257,7 @@ static enum served serve_task(struct sched_task *t, struct sched_origin *o, enum
 			      uint64_t now_us)
 {
 	struct lease_priv *l;
+	enum lease_kind kind = LEASE_RANGE;
 	unsigned int index;
 	struct range r;
 	uint64_t at;
@@ -276,7 +277,10 @@ static enum served serve_task(struct sched_task *t, struct sched_origin *o, enum
 	/* Without ranges everything from the start, once: what is wanted later comes along. */
 	if (e == 0 && t->source[index].no_ranges) {
 		e = t->running > 0 ? -EAGAIN : 0;
-		r = range_make(0, t->size);
+		if (source_asks_whole(&t->source[index], now_us)) {
+			kind = LEASE_WHOLE;
+			r = range_make(0, t->size);
+		}
 	}
 	if (e < 0) {
 		t->tried |= 1u << p;
@@ -287,13 +291,12 @@ static enum served serve_task(struct sched_task *t, struct sched_origin *o, enum
 		if (index == t->source_count)
 			return no_slot(o);
 	}
-	l = lease_start(t, index, r, p, false, now_us);
+	l = lease_start(t, index, r, p, kind, now_us);
 	if (!l) {
 		task_dequeue(t);
 		task_arm(t, now_us + 100 * USEC_PER_MS);
 		return SERVED_NOTHING;
 	}
-	l->whole = t->source[index].no_ranges;
 	if (p != PRIO_DEMAND && task_busy(t, PRIO_BACKFILL, now_us) > connect_target(t))
 		task_yield(t, p, now_us);
 	return SERVED_LEASE;

@@ -56,6 +56,8 @@ void sched_lease_answered(struct sched *s, struct lease *pub, uint64_t now_us)
 		return;
 	if (l->rival)
 		race_won(l);
+	if (!l->was_whole)
+		source_gave_range(t, pub->source);
 	lease_arm(l, now_us);
 	task_kick(t);
 }
@@ -80,7 +82,8 @@ bool sched_lease_whole(struct sched *s, struct lease *pub, uint64_t now_us)
 	struct lease_priv *other, *next;
 
 	(void)s;
-	t->source[pub->source].no_ranges = true;
+	if (!pub->unranged && !source_gave_whole(t, pub->source, pub->off, now_us))
+		return false;
 	if (l->cancelled || l->state != LEASE_RUNNING || t->closed || pub->probe || l->hedge)
 		return false;
 	TAILQ_FOREACH (other, &t->leases, task_entry) {
@@ -94,7 +97,7 @@ bool sched_lease_whole(struct sched *s, struct lease *pub, uint64_t now_us)
 			lease_cancel(other);
 	}
 	lease_unlist(l);
-	l->whole = true;
+	l->whole = l->was_whole = true;
 	pub->off = l->pos = 0;
 	atomic_store(&pub->end, t->size);
 	l->asked_end = t->size;

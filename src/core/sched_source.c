@@ -6,6 +6,10 @@
  */
 #include "core/sched_internal.h"
 
+/* How long a source without ranges is not asked for one, doubling. */
+#define RANGES_FIRST_US	 (10 * USEC_PER_SEC)
+#define RANGES_DOUBLINGS 6
+
 /* When the source may be asked; what is over counts as 0, so that order of preference decides. */
 static uint64_t available_at(const struct source *src, uint64_t now_us)
 {
@@ -83,6 +87,39 @@ void source_good(struct sched_task *t, unsigned int index)
 	src->fails = 0;
 	src->until_us = 0;
 	src->reresolved = false;
+}
+
+bool source_gave_whole(struct sched_task *t, unsigned int index, uint64_t off, uint64_t now_us)
+{
+	struct source *src = &t->source[index];
+
+	if (++src->wholes == 1 && off > SCHED_WHOLE_NEAR_BYTES)
+		return false;
+	src->no_ranges = true;
+	src->ranges_us = now_us + (RANGES_FIRST_US << min_u64(src->wholes - 1, RANGES_DOUBLINGS));
+	return true;
+}
+
+void source_gave_range(struct sched_task *t, unsigned int index)
+{
+	struct source *src = &t->source[index];
+	struct lease_priv *l;
+
+	src->wholes = 0;
+	if (!src->no_ranges)
+		return;
+	src->no_ranges = false;
+	/* What it is sending from 0 is a lease like any other: who waits far behind needs not. */
+	TAILQ_FOREACH (l, &t->leases, task_entry) {
+		if (l->whole && l->pub.source == index)
+			l->whole = false;
+	}
+	task_recheck(t, range_make(0, UINT64_MAX));
+}
+
+bool source_asks_whole(const struct source *src, uint64_t now_us)
+{
+	return src->no_ranges && now_us < src->ranges_us;
 }
 
 static void back_off(struct sched_task *t, struct source *src, uint64_t retry_after_us,

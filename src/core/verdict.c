@@ -49,6 +49,8 @@ static const struct {
 			   VERDICT_CLASS_RETRY},
 	[VERDICT_STALL] = {"stall", "the server stopped sending", VERDICT_CLASS_RETRY},
 	[VERDICT_PROTOCOL] = {"protocol", "the server does not speak HTTP", VERDICT_CLASS_RETRY},
+	[VERDICT_NO_RANGES] = {"no-ranges", "the server sends only the whole file, from its start",
+			       VERDICT_CLASS_RETRY},
 	[VERDICT_CANCELLED] = {"cancelled", "ended by rgetfs itself", VERDICT_CLASS_OURS},
 	[VERDICT_CACHE] = {"cache", "the cache could not be written", VERDICT_CLASS_OURS},
 	/* The bytes of this mirror are wrong, whatever its headers say. */

@@ -312,7 +312,6 @@ struct source {
 	struct origin *origin;
 	unsigned int url; /* index in the entry */
 	char *resolved;	  /* where its redirect led, while that works; NULL */
-	bool no_ranges;	  /* answered a range with the whole body */
 	bool no_if_range; /* answered If-Range with 200 and our own validator */
 	/* Another ETag than ours, where nothing else differs: seen so often in a row, last at. */
 	char flipped[ETAG_MAX];
@@ -403,6 +402,7 @@ struct pull {
 	struct validator got;
 	bool answered;	/* head() was called and the answer is of our version */
 	bool mismatch;	/* … is not */
+	bool ask_again; /* only If-Range was refused: the range may be had without it */
 	uint64_t total; /* of the object, as answered */
 	char *resolved;
 	struct transfer_result result;

@@ -71,19 +71,13 @@ static uint64_t to_wire(const struct pull *p, uint64_t off)
 	return off == SIZE_UNKNOWN ? p->slice_end : add_sat_u64(off, p->slice_off);
 }
 
-/* After a 200 to a range the source is asked for everything, without one. */
-static bool asks_whole(const struct pull *p, const struct source *s)
-{
-	return !p->probe && s->no_ranges && p->lease->off == 0;
-}
-
 static void pull_request(struct pull *p, struct transfer_request *rq)
 {
 	struct task *t = p->task;
 	struct object *o = t->obj;
 	struct source *s = &t->source[p->source];
 
-	p->ranged = !asks_whole(p, s);
+	p->ranged = !p->lease->unranged;
 	p->used_resolved = s->resolved != NULL;
 	mtx_lock(&t->lock);
 	rq->validator = s->validator;
@@ -134,7 +128,8 @@ static void op_start(void *ctx, struct lease *l)
 	pull_request(p, &rq);
 	atomic_fetch_add(&t->obj->requests, 1);
 	tell_lease(p, "begins");
-	if (p->probe) {
+	/* Further on it only asks whether there are ranges. */
+	if (p->probe && l->off == 0) {
 		mtx_lock(&e->lock);
 		t->obj->checking = true;
 		mtx_unlock(&e->lock);
@@ -348,8 +343,6 @@ static void source_learn(struct pull *p)
 	if (p->use.if_range_refused)
 		s->no_if_range = true;
 	flips_settle(p, s);
-	if (p->answer == VERDICT_WHOLE && p->ranged)
-		s->no_ranges = true;
 }
 
 /* What this answer tells of the object; it is of our version. */
@@ -436,7 +429,8 @@ void pull_answered(struct engine *e, struct msg *m)
 	uint64_t now_us = clock_now_us();
 
 	source_learn(p);
-	if (p->answer == VERDICT_WHOLE) {
+	/* One that is asked again without If-Range says nothing of ranges. */
+	if (p->answer == VERDICT_WHOLE && !p->ask_again) {
 		p->whole_lease = sched_lease_whole(e->sched, p->lease, now_us);
 		if (p->whole_lease)
 			atomic_store(&p->end, atomic_load(&p->lease->end));

@@ -104,7 +104,10 @@ static enum transfer_answer pull_on_head(void *user, enum verdict v, const struc
 		return TRANSFER_DROP;
 	}
 	p->answered = true;
-	if (v == VERDICT_WHOLE && !p->probe)
+	p->ask_again = use->if_range_refused && atomic_load(&p->pos) > SCHED_WHOLE_NEAR_BYTES;
+	if (p->ask_again)
+		keep = false;
+	else if (v == VERDICT_WHOLE && !p->probe)
 		keep = take_whole(p);
 	engine_post(p->e, &p->answered_msg, pull_answered);
 	/* A probe's one byte is waited for, so that its connection lives on; a whole body is not.

@@ -50,6 +50,7 @@ e2e_tests = \
 	tests/e2e/programs-zip.t \
 	tests/e2e/range-elsewhere.t \
 	tests/e2e/range-ignored.t \
+	tests/e2e/ranges-again.t \
 	tests/e2e/ranges-lost.t \
 	tests/e2e/rate-limit.t \
 	tests/e2e/read.t \

@@ -561,6 +561,82 @@ START_TEST(a_whole_body_serves_everything)
 }
 END_TEST
 
+/* Far from the start one whole body is no proof; two in a row are. */
+START_TEST(one_whole_body_may_be_a_bad_moment)
+{
+	defaults();
+	begin(1024 * MIB, 1);
+	want(512 * MIB, 512 * MIB + 1, PRIO_DEMAND);
+	tick(0);
+	ck_assert(!sched_lease_whole(s, started[0], now));
+	finish(started[0], VERDICT_CANCELLED, 0);
+	ck_assert_uint_eq(starts, 2);
+	ck_assert_uint_eq(started[1]->off, 512 * MIB);
+	ck_assert(!started[1]->unranged);
+	ck_assert(sched_lease_whole(s, started[1], now));
+	ck_assert_uint_eq(started[1]->off, 0);
+	/* It breaks: everything is asked for, and after a while a range again. */
+	sched_lease_answered(s, started[1], now);
+	finish(started[1], VERDICT_RESET, BLOCK_SIZE);
+	ck_assert_uint_eq(starts, 3);
+	ck_assert(started[2]->unranged);
+	ck_assert_uint_eq(started[2]->off, 0);
+	tick(30000 * MS);
+	finish(started[2], VERDICT_RESET, 2 * BLOCK_SIZE);
+	tick(MS);
+	ck_assert_uint_eq(starts, 4);
+	ck_assert(!started[3]->unranged);
+	ck_assert_uint_eq(started[3]->off, 512 * MIB);
+	sched_task_close(s, task, now);
+	finish(started[3], VERDICT_CANCELLED, 0);
+	sched_free(s);
+	rangeset_done(&have);
+}
+END_TEST
+
+/* A demand far behind a body from 0 has its source asked whether that must be. */
+START_TEST(a_far_demand_doubts_a_whole_body)
+{
+	struct lease *l;
+
+	defaults();
+	begin(1024 * MIB, 1);
+	want(0, 1024 * MIB, PRIO_FILL);
+	tick(0);
+	l = started[0];
+	ck_assert(sched_lease_whole(s, l, now));
+	sched_lease_answered(s, l, now);
+	bring(l, 0, 10 * MIB, 50 * MIB);
+	want(900 * MIB, 900 * MIB + 1, PRIO_DEMAND);
+	tick(0);
+	ck_assert_uint_eq(starts, 2);
+	ck_assert(started[1]->probe);
+	ck_assert_uint_eq(started[1]->off, 900 * MIB);
+	/* No ranges: not asked again soon. */
+	ck_assert(!sched_lease_whole(s, started[1], now));
+	finish(started[1], VERDICT_PART, 900 * MIB);
+	bring(l, 10 * MIB, 20 * MIB, 50 * MIB);
+	tick(100 * MS);
+	ck_assert_uint_eq(starts, 2);
+	/* Later it is, and has: the demand gets a request of its own, the body from 0 goes on. */
+	bring(l, 20 * MIB, 45 * MIB, MIB);
+	tick(0);
+	ck_assert_uint_ge(starts, 3);
+	ck_assert(started[2]->probe);
+	sched_lease_answered(s, started[2], now);
+	finish(started[2], VERDICT_PART, 900 * MIB);
+	tick(0);
+	ck_assert_uint_eq(starts, 4);
+	ck_assert_uint_eq(started[3]->off, 900 * MIB);
+	ck_assert_uint_eq(end_of(l), 900 * MIB);
+	sched_task_close(s, task, now);
+	finish(l, VERDICT_CANCELLED, 0);
+	finish(started[3], VERDICT_CANCELLED, 0);
+	sched_free(s);
+	rangeset_done(&have);
+}
+END_TEST
+
 START_TEST(a_whole_body_is_refused_when_a_mirror_has_ranges)
 {
 	defaults();
@@ -829,6 +905,8 @@ int main(void)
 	tcase_add_test(tc, a_broken_transfer_goes_on_where_it_was);
 	tcase_add_test(tc, a_ban_ends_with_one_test_request);
 	tcase_add_test(tc, a_whole_body_serves_everything);
+	tcase_add_test(tc, one_whole_body_may_be_a_bad_moment);
+	tcase_add_test(tc, a_far_demand_doubts_a_whole_body);
 	tcase_add_test(tc, a_whole_body_is_refused_when_a_mirror_has_ranges);
 	tcase_add_test(tc, an_unknown_size_is_one_open_lease);
 	tcase_add_test(tc, a_body_without_a_length_tells_the_size_at_its_end);

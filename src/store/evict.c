@@ -205,6 +205,7 @@ void evict_run(struct store *s)
 	free(cs.item);
 	atomic_fetch_add(&s->evicted, freed);
 	log_debug("eviction: %" PRIu64 " bytes went, %" PRIu64 " were to", freed, wanted);
+	space_evicted(s, freed);
 	mtx_lock(&s->lock);
 	s->evict_not_before_us = freed ? 0 : clock_now_us() + EVICT_PAUSE_US;
 	mtx_unlock(&s->lock);

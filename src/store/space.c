@@ -112,6 +112,22 @@ void space_failed(struct store *s, uint64_t bytes, int error)
 	mtx_unlock(&s->lock);
 }
 
+void space_evicted(struct store *s, uint64_t freed)
+{
+	uint64_t block = space_len(s, BLOCK_SIZE), limit = space_limit(s);
+	uint64_t disk = cache_disk_free(&s->cache);
+	bool full;
+
+	mtx_lock(&s->lock);
+	full = add_sat_u64(s->used, block) > limit ||
+	       space_min_free(s) + s->inflight + block > disk;
+	if (freed == 0 && full) {
+		s->degraded = -ENOSPC;
+		s->retry_us = clock_now_us() + SPACE_RETRY_US;
+	}
+	mtx_unlock(&s->lock);
+}
+
 void space_release(struct store *s, uint64_t bytes)
 {
 	mtx_lock(&s->lock);

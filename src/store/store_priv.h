@@ -121,6 +121,8 @@ uint64_t space_len(const struct store *s, uint64_t bytes);
 int space_reserve(struct store *s, uint64_t bytes);
 void space_written(struct store *s, uint64_t bytes);
 void space_failed(struct store *s, uint64_t bytes, int error);
+/* An eviction freed that much. Nothing, although there is no room: reads go uncached for now. */
+void space_evicted(struct store *s, uint64_t freed);
 /* Blocks were given back. */
 void space_release(struct store *s, uint64_t bytes);
 /* A load found other bytes than the record said. */

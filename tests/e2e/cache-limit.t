@@ -36,22 +36,4 @@ at_most 'most that the cache ever held' "$(sort -n "$T/peak" | tail -n 1)" $((li
 at_most 'what status says' "$(total bytes_cached)" "$limit"
 remnt --cache-size=8M --fill=none
 ok 'after a remount' content "$M/f4" /f4
-unmnt
-
-# Nobody reads: the whole manifest is five times what fits. Backfill takes what fits whole, and evicts nothing.
-rm -rf "$T/cache"
-mkdir -m 700 "$T/cache"
-big=50000000
-before=$(all_sent)
-ctl "/big* size=$big"
-for i in $(seq 10); do
-	printf '%s/big%d\n size=%d\n' "$U" "$i" "$big"
-done >"$T/list"
-must_mnt --cache-size=100M --fill=all
-wait_for 20 eval '[ "$(total files_complete)" -ge 1 ]'
-quiet
-at_least 'backfill: complete files' "$(total files_complete)" 1
-is 'backfill: evicted' "$(total bytes_evicted)" 0
-at_most 'backfill: cached' "$(total bytes_cached)" $((100 * 1048576))
-at_most 'backfill: sent for it' $(($(all_sent) - before)) $((100 * 1048576))
 done_testing

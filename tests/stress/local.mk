@@ -3,6 +3,7 @@
 check_PROGRAMS += tests/stress/reader
 tests_stress_reader_SOURCES = \
 	tests/origin/content.c tests/origin/content.h \
+	tests/stress/oracle.c tests/stress/oracle.h \
 	tests/stress/reader.c
 tests_stress_reader_LDADD = librgetfs.a -lm
 dist_noinst_SCRIPTS += tests/stress/stress

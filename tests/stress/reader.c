@@ -3,9 +3,7 @@
  *
  *   reader --mount DIR --files FILE --state FILE [--seed N] [--seconds N] [--threads N]
  *
- * A line of FILE is "NAME ORIGIN-PATH SIZE STEP FLAGS": version v of it has SIZE + v * STEP bytes;
- * a NAME may stand there several times, for what it may lead to. FLAGS: "-", "o" (a reload may
- * remove it), "u" (its length may be unknown). Each opened file must be one of those contents in
+ * FILE is as oracle.h has it. Each opened file must be one of those contents in
  * one of its versions, all of it. An error is right where servers fail and mounts go away; a wrong
  * byte, a short read, an ESTALE or a read that does not end never is. The state file holds "N
  * WORD", N another one for each mount: "up"; "down", nothing is opened; "pause", nothing stays open
@@ -19,40 +17,26 @@
 #include <pthread.h>
 #include <setjmp.h>
 #include <signal.h>
-#include <stdarg.h>
 #include <stdatomic.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
 
-#include "../origin/content.h"
 #include "base/base.h"
 #include "base/clock.h"
 #include "base/size.h"
+#include "oracle.h"
 
-#define FILES_MAX    256
-#define VERSIONS_MAX 4096
-#define THREADS_MAX  16
-#define SHARED_MAX   4
-#define PIECE_MAX    ((size_t)1 << 20)
-#define IDENTIFY     16 /* bytes that tell one content from another */
-#define HANG_US	     (150 * USEC_PER_SEC)
-#define SAID_MAX     20
+#define THREADS_MAX 16
+#define SHARED_MAX  4
+#define PIECE_MAX   ((size_t)1 << 20)
+#define HANG_US	    (150 * USEC_PER_SEC)
 
-struct file {
-	char name[128], path[128];
-	uint64_t size, step;
-	bool optional, unsized;
-};
-
-/* A file that is open; content is known once enough of it was read. */
 struct opened {
 	const struct file *file; /* the first of that name */
 	int fd;
 	uint64_t size; /* as fstat said */
-	struct content content;
-	bool known;
-	pthread_mutex_t lock; /* guards content and known */
-	unsigned int refs;    /* shared_lock */
+	struct belief belief;
+	unsigned int refs; /* shared_lock */
 };
 
 struct thread {
@@ -68,11 +52,8 @@ struct thread {
 static struct {
 	const char *mount, *state;
 	uint64_t seed, seconds, threads;
-	struct file file[FILES_MAX];
-	unsigned int files;
 	struct thread thread[THREADS_MAX];
 	atomic_bool stop;
-	atomic_uint wrong;
 	atomic_uint_fast64_t opens, reads, bytes, eio, gone, absent, faults;
 } g;
 
@@ -99,110 +80,10 @@ static void leave(struct thread *t)
 	atomic_store(&t->since_us, 0);
 }
 
-static void PRINTF_LIKE(1, 2) complain(const char *fmt, ...)
+static void check(struct thread *t, struct opened *o, uint64_t off, size_t len)
 {
-	char line[1024];
-	va_list ap;
-
-	if (atomic_fetch_add(&g.wrong, 1) >= SAID_MAX)
-		return;
-	va_start(ap, fmt);
-	vsnprintf(line, sizeof(line), fmt, ap);
-	va_end(ap);
-	fprintf(stderr, "reader: %s\n", line);
-}
-
-/* ---- what a byte must be ---- */
-
-static bool is_content(struct content c, uint64_t off, const unsigned char *data, size_t len)
-{
-	unsigned char start[IDENTIFY];
-
-	content_fill(c, off, start, len);
-	return memcmp(start, data, len) == 0;
-}
-
-/* Which content of that name has data at off, in a file of that size? */
-static bool identify(const struct opened *o, uint64_t off, const unsigned char *data, size_t len,
-		     struct content *ret)
-{
-	for (unsigned int i = 0; i < g.files; i++) {
-		const struct file *f = &g.file[i];
-
-		if (strcmp(f->name, o->file->name) != 0)
-			continue;
-		for (uint64_t v = 0; v < VERSIONS_MAX; v++) {
-			struct content c = content_make(1, f->path, v);
-
-			if (!f->unsized && f->size + v * f->step != o->size)
-				continue;
-			if (is_content(c, off, data, len)) {
-				*ret = c;
-				return true;
-			}
-		}
-	}
-	return false;
-}
-
-static void explain(const struct opened *o, uint64_t off, const unsigned char *data, size_t len)
-{
-	size_t zeros = 0;
-
-	while (zeros < len && data[zeros] == 0)
-		zeros++;
-	if (zeros >= 8 || (zeros > 0 && zeros == len)) {
-		complain("%s: byte %" PRIu64 " is wrong: %zu zeros", o->file->name, off, zeros);
-		return;
-	}
-	for (unsigned int i = 0; i < g.files && len >= CONTENT_PROBE; i++) {
-		for (uint64_t v = 0; v < VERSIONS_MAX; v++) {
-			struct content c = content_make(1, g.file[i].path, v);
-			uint64_t at;
-
-			if (content_find(c, data, &at) < 0)
-				continue;
-			complain("%s (size %" PRIu64 "): byte %" PRIu64
-				 " is wrong: it is %s version %" PRIu64 " at %" PRIu64,
-				 o->file->name, o->size, off, g.file[i].path, v, at);
-			return;
-		}
-	}
-	complain("%s: byte %" PRIu64 " is wrong, of unknown origin", o->file->name, off);
-}
-
-static void check(struct thread *t, struct opened *o, uint64_t off, const unsigned char *data,
-		  size_t len)
-{
-	struct content c;
-	size_t start = min_u64(len, IDENTIFY);
-	size_t i = 0;
-	bool known;
-
-	if (len == 0)
-		return;
 	atomic_fetch_add(&g.bytes, len);
-	pthread_mutex_lock(&o->lock);
-	known = o->known;
-	c = o->content;
-	if (!known && identify(o, off, data, start, &c)) {
-		known = true;
-		if (len >= IDENTIFY) {
-			o->known = true;
-			o->content = c;
-		}
-	}
-	pthread_mutex_unlock(&o->lock);
-	if (!known) {
-		explain(o, off, data, len);
-		return;
-	}
-	content_fill(c, off, t->want, len);
-	if (memcmp(t->want, data, len) == 0)
-		return;
-	while (t->want[i] == data[i])
-		i++;
-	explain(o, off + i, data + i, len - i);
+	oracle_check(o->file, o->size, &o->belief, off, t->got, len, t->want);
 }
 
 /* ---- open and close ---- */
@@ -284,7 +165,7 @@ static struct opened *file_open(struct thread *t, const struct file *f)
 	o = calloc(1, sizeof(*o));
 	if (!o)
 		abort();
-	pthread_mutex_init(&o->lock, NULL);
+	belief_init(&o->belief);
 	o->file = f;
 	o->fd = fd;
 	o->size = (uint64_t)st.st_size;
@@ -302,7 +183,7 @@ static void file_put(struct opened *o)
 	if (!last)
 		return;
 	close(o->fd);
-	pthread_mutex_destroy(&o->lock);
+	belief_done(&o->belief);
 	free(o);
 }
 
@@ -354,7 +235,7 @@ static bool read_piece(struct thread *t, struct opened *o, uint64_t off, size_t 
 				 off, strerror(errno));
 		return errno == EIO;
 	}
-	check(t, o, off, t->got, (size_t)n);
+	check(t, o, off, (size_t)n);
 	/* What ends within a read may be followed by an error or the true end; the next one tells.
 	 */
 	if ((uint64_t)n < len && !o->file->unsized && off + (uint64_t)n < o->size && n == 0)
@@ -461,7 +342,7 @@ static void read_mapped(struct thread *t, struct opened *o)
 			atomic_fetch_add(&g.faults, 1);
 			break;
 		}
-		check(t, o, off, t->got, len);
+		check(t, o, off, len);
 	}
 	munmap(map, o->size);
 }
@@ -484,7 +365,7 @@ static void read_whole(struct thread *t, struct opened *o)
 				 strerror(errno));
 		if (n < 0)
 			return;
-		check(t, o, off, t->got, (size_t)n);
+		check(t, o, off, (size_t)n);
 		off += (uint64_t)n;
 		if (n == 0)
 			break;
@@ -508,7 +389,7 @@ static void once(struct thread *t)
 	if (draw(t, 3) == 0)
 		o = borrow(slot);
 	if (!o)
-		o = file_open(t, &g.file[draw(t, g.files)]);
+		o = file_open(t, oracle_file((unsigned int)draw(t, oracle_files())));
 	if (!o)
 		return;
 	if (draw(t, 4) == 0)
@@ -546,27 +427,6 @@ static void *run(void *arg)
 }
 
 /* ---- the process ---- */
-
-static int read_files(const char *path)
-{
-	FILE *f = fopen(path, "re");
-	char line[512], flags[8];
-
-	if (!f)
-		return -errno;
-	while (g.files < FILES_MAX && fgets(line, sizeof(line), f)) {
-		struct file *n = &g.file[g.files];
-
-		if (sscanf(line, "%127s %127s %" SCNu64 " %" SCNu64 " %7s", n->name, n->path,
-			   &n->size, &n->step, flags) != 5)
-			break;
-		n->optional = strchr(flags, 'o') != NULL;
-		n->unsized = strchr(flags, 'u') != NULL;
-		g.files++;
-	}
-	fclose(f);
-	return g.files ? 0 : -EINVAL;
-}
 
 /* True: a thread has been in one call for too long. */
 static bool hangs(void)
@@ -616,7 +476,7 @@ static int parse_options(int argc, char **argv)
 		else
 			r = -EINVAL;
 	}
-	return r == 0 && g.mount && g.state && files ? read_files(files) : -EINVAL;
+	return r == 0 && g.mount && g.state && files ? oracle_read(files) : -EINVAL;
 }
 
 static void start(void)
@@ -689,6 +549,6 @@ int main(int argc, char **argv)
 	       " absent %" PRIu64 " faults %" PRIu64 " wrong %u\n",
 	       atomic_load(&g.opens), atomic_load(&g.reads), atomic_load(&g.bytes),
 	       atomic_load(&g.eio), atomic_load(&g.gone), atomic_load(&g.absent),
-	       atomic_load(&g.faults), atomic_load(&g.wrong));
-	return atomic_load(&g.wrong) ? 1 : 0;
+	       atomic_load(&g.faults), complaints());
+	return complaints() ? 1 : 0;
 }

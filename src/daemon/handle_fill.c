@@ -144,6 +144,8 @@ static const char *fill_words(const struct object_info *info, int error)
 {
 	if (info->error[0])
 		return info->error;
+	if (error == -EFBIG)
+		return "larger than the cache may become (--cache-size, --min-free)";
 	return error == -EILSEQ ? "the content differs from its checksum" : strerror(-error);
 }
 

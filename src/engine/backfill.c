@@ -2,13 +2,36 @@
  * backfill.c - fetching what nobody waits for: the rest of files that are really read
  *
  * The engine thread alone enters, but for the message that a reader posts. A backfill never evicts
- * anything and never starts what would not fit: while the cache has no room it keeps its place and
- * wants nothing.
+ * anything and never starts what would not fit beside what others under way still need: it reserves
+ * the bytes it may add. While the cache has no room it keeps its place and wants nothing.
  */
 #include "base/clock.h"
 #include "engine/internal.h"
 
-#define ROOM_AHEAD (UINT64_C(16) << 20) /* a running one stops when less than this fits */
+static void unreserve(struct object *o)
+{
+	o->e->backfill_reserved -= o->backfill_reserved;
+	o->backfill_reserved = 0;
+}
+
+/* False: they do not fit. */
+static bool reserve(struct object *o, uint64_t bytes)
+{
+	struct engine *e = o->e;
+	uint64_t others = add_sat_u64(e->backfill_reserved, e->fill_reserved);
+
+	if (e->degraded || !store_has_room(e->store, add_sat_u64(others, bytes)))
+		return false;
+	o->backfill_reserved = bytes;
+	e->backfill_reserved += bytes;
+	return true;
+}
+
+static void suspend(struct object *o, uint64_t now_us)
+{
+	want_remove(&o->backfill_want, now_us);
+	unreserve(o);
+}
 
 void backfill_end(struct object *o)
 {
@@ -19,6 +42,7 @@ void backfill_end(struct object *o)
 		return;
 	o->backfill = false;
 	o->backfill_roll = NULL;
+	unreserve(o);
 	TAILQ_REMOVE(&e->backfilling, o, backfill_link);
 	if (roll)
 		roll_returned(roll);
@@ -34,8 +58,10 @@ void backfill_satisfied(struct object *o)
 
 void backfill_want_failed(struct object *o, enum verdict why)
 {
-	if (why != VERDICT_CANCELLED) /* else its task was closed, for another version */
+	if (why != VERDICT_CANCELLED)
 		backfill_end(o);
+	else /* its task was closed, for another version */
+		unreserve(o);
 }
 
 /* Ask for the size first. */
@@ -85,7 +111,7 @@ void backfill_go(struct object *o, uint64_t now_us)
 		object_probe(o, false, backfill_probed, o);
 		return;
 	}
-	if (e->degraded || !store_has_room(e->store, missing(o)))
+	if (!reserve(o, missing(o)))
 		return; /* the sweep looks again */
 	if (task_open(o, true, &t) < 0) {
 		backfill_end(o);
@@ -140,15 +166,28 @@ void backfill_forget(struct object *o, uint64_t now_us)
 
 void backfills_sweep(struct engine *e, uint64_t now_us)
 {
-	bool room = !e->degraded && store_has_room(e->store, ROOM_AHEAD);
 	struct object *o, *tmp;
 
-	TAILQ_FOREACH_SAFE (o, &e->backfilling, backfill_link, tmp) {
-		if (!room)
-			want_remove(&o->backfill_want, now_us);
-		else
-			backfill_go(o, now_us);
+	/* Those under way: what is there by now is not to come, and readers may have taken room. */
+	TAILQ_FOREACH (o, &e->backfilling, backfill_link) {
+		if (!o->backfill_want.task)
+			continue;
+		unreserve(o);
+		if (!reserve(o, missing(o)))
+			suspend(o, now_us);
 	}
+	TAILQ_FOREACH_SAFE (o, &e->backfilling, backfill_link, tmp)
+		backfill_go(o, now_us);
+}
+
+void backfill_refused(struct object *o)
+{
+	if (!o->backfill)
+		return;
+	if (o->size == SIZE_UNKNOWN)
+		backfill_end(o); /* it would begin at 0 again */
+	else
+		suspend(o, clock_now_us());
 }
 
 void backfills_quit(struct engine *e)

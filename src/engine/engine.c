@@ -117,6 +117,7 @@ int engine_new(const struct engine_config *cfg, struct engine **ret, char owner[
 	TAILQ_INIT(&e->failed);
 	TAILQ_INIT(&e->probing);
 	LIST_INIT(&e->rolls);
+	LIST_INIT(&e->waiting);
 
 	r = engine_make_parts(e, owner);
 	if (r < 0) {
@@ -294,6 +295,7 @@ void engine_stats(struct engine *e, struct engine_stats *ret)
 
 	store_stats(e->store, &st.store);
 	fetch_stats(e->shared, &st.fetch);
+	st.fetch.bytes_discarded += atomic_load(&e->unkept);
 	mtx_lock(&e->lock);
 	st.sched = e->sched_stats;
 	st.rate_bps = e->rate_bps;

@@ -8,7 +8,8 @@
 #include "base/clock.h"
 #include "engine/internal.h"
 
-#define CHANGES_MAX 3 /* versions that an order follows before it gives up */
+#define CHANGES_MAX 3			/* versions that an order follows before it gives up */
+#define REFUSED_US  (10 * USEC_PER_SEC) /* so long eviction may make no room for it */
 
 static void fill_go(struct fill *f, uint64_t now_us);
 static void fill_again(struct engine *e, struct msg *m);
@@ -26,6 +27,58 @@ static void fill_over(struct engine *e, struct msg *m)
 }
 
 /*
+ * Orders under way together fit into the cache, or each would evict what another has just fetched,
+ * without end. 0; -EAGAIN: f waits for another to end; -EFBIG: its object alone does not fit.
+ */
+static int fill_admit(struct fill *f)
+{
+	struct engine *e = f->obj->e;
+	uint64_t size = f->obj->size, most;
+
+	if (f->reserved || size == SIZE_UNKNOWN)
+		return 0;
+	most = store_capacity(e->store);
+	if (size > most)
+		return -EFBIG;
+	if (e->fill_reserved && add_sat_u64(e->fill_reserved, size) > most) {
+		if (!f->waiting)
+			LIST_INSERT_HEAD(&e->waiting, f, waiting_link);
+		f->waiting = true;
+		return -EAGAIN;
+	}
+	f->reserved = size;
+	e->fill_reserved += size;
+	return 0;
+}
+
+static void fill_unwait(struct fill *f)
+{
+	if (f->waiting)
+		LIST_REMOVE(f, waiting_link);
+	f->waiting = false;
+}
+
+/* f needs no more room: others may have it. */
+static void fill_release(struct fill *f)
+{
+	struct engine *e = f->obj->e;
+	struct fill *other, *tmp;
+
+	fill_unwait(f);
+	if (!f->reserved)
+		return;
+	e->fill_reserved -= f->reserved;
+	f->reserved = 0;
+	LIST_FOREACH_SAFE (other, &e->waiting, waiting_link, tmp) {
+		if (other->working)
+			continue;
+		fill_unwait(other);
+		other->working = true;
+		engine_post(e, &other->msg, fill_again);
+	}
+}
+
+/*
  * Tell the caller, once. f is freed by a message, behind a cancellation that was posted before
  * done() returned, and not before what is under way for it has ended.
  */
@@ -36,6 +89,7 @@ static void fill_end(struct fill *f, int error)
 	f->ended = true;
 	LIST_REMOVE(f, link);
 	want_remove(&f->want, clock_now_us());
+	fill_release(f);
 	f->done(f->ctx, error);
 	if (!f->working)
 		engine_post(f->obj->e, &f->end_msg, fill_over);
@@ -104,6 +158,22 @@ void fill_failed(struct fill *f, int error)
 	fill_end(f, error);
 }
 
+void fill_refused(struct fill *f, int error, uint64_t now_us)
+{
+	if (!f->refused_us)
+		f->refused_us = now_us;
+	if (error || now_us - f->refused_us >= REFUSED_US)
+		fill_end(f, error ? error : -ENOSPC);
+}
+
+void fills_accepted(struct object *o)
+{
+	struct fill *f;
+
+	LIST_FOREACH (f, &o->fills, link)
+		f->refused_us = 0;
+}
+
 void fill_want_failed(struct fill *f, enum verdict why)
 {
 	struct object *o = f->obj;
@@ -148,7 +218,11 @@ static void fill_go(struct fill *f, uint64_t now_us)
 		object_probe(o, false, fill_probed, f);
 		return;
 	}
-	r = task_open(o, true, &t);
+	r = fill_admit(f);
+	if (r == -EAGAIN)
+		return;
+	if (r == 0)
+		r = task_open(o, true, &t);
 	if (r < 0) {
 		fill_end(f, r);
 		return;

@@ -120,7 +120,7 @@ struct engine {
 	atomic_bool stopping; /* reads are answered with EIO */
 	atomic_bool closing;  /* nothing new is begun */
 	atomic_int parked;
-	atomic_uint_fast64_t reads, read_hits;
+	atomic_uint_fast64_t reads, read_hits, unkept;
 
 	/* engine thread */
 	struct sched *sched;
@@ -136,12 +136,15 @@ struct engine {
 	struct lease *
 		*stillborn; /* leases for which there was no memory; bounded by max_connections */
 	unsigned int stillborn_count, stillborn_max;
-	unsigned int pulls; /* that have not been freed */
-	unsigned int works; /* given to a worker and not done */
-	uint64_t second_us; /* when things that are looked at once a second are due */
-	uint64_t copy_us;   /* when the copies for other threads are due */
-	bool copied_busy;   /* the last copy showed connections */
-	bool degraded;	    /* the cache takes no bytes: demands only */
+	unsigned int pulls;	    /* that have not been freed */
+	unsigned int works;	    /* given to a worker and not done */
+	uint64_t second_us;	    /* when things that are looked at once a second are due */
+	uint64_t copy_us;	    /* when the copies for other threads are due */
+	bool copied_busy;	    /* the last copy showed connections */
+	bool degraded;		    /* the cache takes no bytes: demands only */
+	uint64_t backfill_reserved; /* room that backfills under way will need */
+	uint64_t fill_reserved;	    /* sizes of the objects of orders under way */
+	struct fill_list waiting;   /* orders that would not fit beside those */
 	bool quitting;
 	struct msg quit_msg, stop_msg;
 };
@@ -236,6 +239,7 @@ struct object {
 	struct want backfill_want;  /* task NULL: waits for a size or for room */
 	struct roll *backfill_roll; /* told at its end, or NULL */
 	bool backfill_asking;	    /* for the size */
+	uint64_t backfill_reserved; /* bytes that it may still add; in engine.backfill_reserved */
 	int backfill_error;
 	bool is_idle;
 	TAILQ_ENTRY(object) idle_link;
@@ -361,8 +365,8 @@ void want_failed(struct want *w, enum verdict why);
 int verdict_errno(enum verdict v);
 /* The source will not serve this object, ever: its last word. */
 bool verdict_refuses(enum verdict v);
-/* All of kind leave the task. */
-void task_drop_wants(struct task *t, enum want_kind kind);
+/* All of kind and of class from or lower leave the task. */
+void task_drop_wants(struct task *t, enum want_kind kind, enum prio from);
 
 /* ---- pulls: one lease being fetched (pull.c on the fetch threads, lease.c on the engine thread)
  * ---- */
@@ -394,6 +398,8 @@ struct pull {
 	atomic_bool progress_posted;
 	atomic_uint pending; /* chunks not yet written, and one for the transfer itself */
 	atomic_int write_error;
+	atomic_int prio;	     /* enum prio: the lease's, as when it was last looked at */
+	atomic_uint_fast64_t unkept; /* bytes that neither the cache nor a reader got */
 
 	/* written by the fetch thread before it posts, read by the engine thread afterwards */
 	uint64_t connect_us;
@@ -502,12 +508,20 @@ struct fill {
 	int error;
 	unsigned int changes; /* of the object when it began */
 	bool working;	      /* a message, question or checkpoint of its own is under way */
-	bool ended;	      /* done() was called */
+	uint64_t refused_us;  /* since when the cache took nothing, 0: it did */
+	uint64_t reserved;    /* its part of engine.fill_reserved */
+	bool waiting;	      /* is on engine.waiting */
+	LIST_ENTRY(fill) waiting_link;
+	bool ended; /* done() was called */
 };
 void fill_satisfied(struct fill *f);
 void fill_want_failed(struct fill *f, enum verdict why);
 /* It ends with error. */
 void fill_failed(struct fill *f, int error);
+/* The cache took no bytes: error 0 not now, else why never. */
+void fill_refused(struct fill *f, int error, uint64_t now_us);
+/* It took some of o. */
+void fills_accepted(struct object *o);
 /* o's content was proven (0) or is wrong. */
 void fills_proven(struct object *o, int error);
 /* o has another version: go on with that. */
@@ -525,6 +539,8 @@ void backfill_want_failed(struct object *o, enum verdict why);
 /* Want its bytes if it has no want and may have one: size, room. */
 void backfill_go(struct object *o, uint64_t now_us);
 void backfills_sweep(struct engine *e, uint64_t now_us);
+/* The cache took no bytes of it: it waits for the next sweep. */
+void backfill_refused(struct object *o);
 void backfills_quit(struct engine *e);
 /* Its bytes were dropped: no backfill until it is really read again. */
 void backfill_forget(struct object *o, uint64_t now_us);

@@ -47,6 +47,7 @@ static struct pull *pull_new(struct task *t, struct lease *l)
 	atomic_init(&p->end, l->probe ? l->off + 1 : atomic_load(&l->end));
 	atomic_init(&p->pos, l->off);
 	atomic_init(&p->pending, 1);
+	atomic_init(&p->prio, (int)l->prio);
 	t->refs++;
 	LIST_INSERT_HEAD(&t->pulls, p, link);
 	t->e->pulls++;
@@ -284,6 +285,7 @@ void pull_progressed(struct engine *e, struct msg *m)
 
 	(void)e;
 	atomic_store(&p->progress_posted, false);
+	atomic_store(&p->prio, (int)p->lease->prio);
 	pull_report(p, clock_now_us());
 }
 
@@ -531,17 +533,39 @@ void pull_ended(struct engine *e, struct msg *m)
 		object_changed(o, &p->got, p->total);
 }
 
-/* The cache takes no more bytes. */
-static void task_disk_refused(struct task *t, int error)
+/*
+ * The cache took no bytes of p. What nobody asked for waits until there is room; an order goes on
+ * while eviction makes some. A disk that takes nothing ends them.
+ */
+static void pull_refused(struct pull *p, int error)
 {
+	struct task *t = p->task;
 	struct object *o = t->obj;
+	uint64_t now_us = clock_now_us();
+	struct store_stats stats;
 	struct fill *f, *tmp;
 
-	t->e->degraded = true;
-	task_drop_wants(t, WANT_WINDOW);
+	store_stats(t->e->store, &stats);
+	if (error != -ENOSPC || stats.degraded)
+		t->e->degraded = true;
+	if (atomic_load(&p->prio) == PRIO_BACKFILL && !t->e->degraded) {
+		task_drop_wants(t, WANT_WINDOW, PRIO_BACKFILL);
+		backfill_refused(o);
+		return;
+	}
+	task_drop_wants(t, WANT_WINDOW, PRIO_DEMAND);
 	LIST_FOREACH_SAFE (f, &o->fills, link, tmp)
-		fill_failed(f, error);
-	backfills_sweep(t->e, clock_now_us());
+		fill_refused(f, t->e->degraded ? error : 0, now_us);
+	backfills_sweep(t->e, now_us);
+}
+
+static void pull_unkept(struct pull *p, struct object *o)
+{
+	uint64_t bytes = atomic_load(&p->unkept);
+
+	atomic_fetch_add(&p->e->unkept, bytes);
+	if (o)
+		atomic_fetch_add(&o->bytes_discarded, bytes);
 }
 
 void pull_written(struct engine *e, struct msg *m)
@@ -552,8 +576,11 @@ void pull_written(struct engine *e, struct msg *m)
 	int error = atomic_load(&p->write_error);
 
 	sched_lease_written(e->sched, p->lease, clock_now_us());
+	pull_unkept(p, o);
 	if (o && error && error != -ESTALE)
-		task_disk_refused(t, error);
+		pull_refused(p, error);
+	else if (o)
+		fills_accepted(o);
 	t->refs++;
 	pull_free(p);
 	o = t->obj;

@@ -473,5 +473,5 @@ void readers_stop(struct engine *e)
 	struct task *t, *tmp;
 
 	TAILQ_FOREACH_SAFE (t, &e->tasks, link, tmp)
-		task_drop_wants(t, WANT_DEMAND);
+		task_drop_wants(t, WANT_DEMAND, PRIO_DEMAND);
 }

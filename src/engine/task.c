@@ -295,13 +295,13 @@ void want_failed(struct want *w, enum verdict why)
 	}
 }
 
-void task_drop_wants(struct task *t, enum want_kind kind)
+void task_drop_wants(struct task *t, enum want_kind kind, enum prio from)
 {
 	struct want *w, *tmp;
 	uint64_t now_us = clock_now_us();
 
 	TAILQ_FOREACH_SAFE (w, &t->wants, in_task, tmp) {
-		if (w->kind == kind) {
+		if (w->kind == kind && w->prio >= from) {
 			want_remove(w, now_us);
 			want_failed(w, VERDICT_CACHE);
 		}

@@ -26,11 +26,19 @@ struct writer {
 static void body_write(struct body *b)
 {
 	struct pull *p = b->pull;
-	int r = version_write(p->version, b->off, b->chunk->data, b->chunk->len,
-			      (uint16_t)p->source_url);
+	size_t len = b->chunk->len;
+	bool awaited = version_awaited(p->version, range_of_length(b->off, len));
+	int r, prio = atomic_load(&p->prio);
 
-	if (r < 0)
+	if (prio == PRIO_FILL && !awaited)
+		store_make_room(p->e->store, len);
+	r = version_write(p->version, b->off, b->chunk->data, len, (uint16_t)p->source_url,
+			  awaited || prio != PRIO_BACKFILL);
+	if (r < 0) {
 		atomic_store(&p->write_error, r);
+		if (!awaited)
+			atomic_fetch_add(&p->unkept, len);
+	}
 	chunk_free(b->chunk);
 	/* After the readers' own messages, which version_write() posted: they are gone before the
 	 * lease is. */

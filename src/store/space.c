@@ -3,7 +3,8 @@
  *
  * A writer reserves before it writes. Over a limit it is refused at once (its bytes reach the
  * waiting readers through memory) and eviction is set going, so that a later write finds room: no
- * writer ever waits for an eviction, and the limits are never passed.
+ * write ever waits for an eviction, and the limits are never passed. Bytes that nobody asked for
+ * set nothing going and must fit below the mark where eviction begins.
  *
  * The account is in whole blocks of the file system. What the file system itself needs to map
  * fragmented files is kept free: one block of it maps more than 300 of our 64 KiB blocks, and a
@@ -13,6 +14,7 @@
 #include "store/store_priv.h"
 
 #define SPACE_RETRY_US (1 * USEC_PER_SEC)
+#define SPACE_WAIT_US  (500 * USEC_PER_MS) /* for an eviction, by who can wait */
 #define SPACE_ROOM_MAX (UINT64_C(256) << 20)
 /* Kept free in any case: with no room for its log the database can neither record nor forget. */
 #define SPACE_DATABASE (UINT64_C(4) << 20)
@@ -50,7 +52,17 @@ static uint64_t sub_floor(uint64_t a, uint64_t b)
 	return a > b ? a - b : 0;
 }
 
-int space_reserve(struct store *s, uint64_t bytes)
+static void evict_locked(struct store *s, uint64_t wanted) REQUIRES(s->lock);
+static void evict_locked(struct store *s, uint64_t wanted)
+{
+	s->evict_wanted = max_u64(s->evict_wanted, wanted);
+	if (!(s->work & WORK_EVICT)) {
+		s->work |= WORK_EVICT;
+		cnd_signal(&s->wake);
+	}
+}
+
+int space_reserve(struct store *s, uint64_t bytes, bool evict)
 {
 	uint64_t len = space_len(s, bytes), limit = space_limit(s), room = space_room(s);
 	uint64_t now = clock_now_us(), disk = cache_disk_free(&s->cache);
@@ -61,7 +73,7 @@ int space_reserve(struct store *s, uint64_t bytes)
 	if (s->degraded && now < s->retry_us) {
 		r = s->degraded;
 	} else {
-		over = sub_floor(add_sat_u64(s->used, len), limit);
+		over = sub_floor(add_sat_u64(s->used, len), evict ? limit : limit - room);
 		over = max_u64(over,
 			       sub_floor(add_sat_u64(space_min_free(s), s->inflight + len), disk));
 		if (over) {
@@ -72,13 +84,8 @@ int space_reserve(struct store *s, uint64_t bytes)
 			s->inflight += len;
 			wanted = sub_floor(s->used, limit - room);
 		}
-		if (wanted) {
-			s->evict_wanted = max_u64(s->evict_wanted, wanted);
-			if (!(s->work & WORK_EVICT)) {
-				s->work |= WORK_EVICT;
-				cnd_signal(&s->wake);
-			}
-		}
+		if (wanted && evict)
+			evict_locked(s, wanted);
 	}
 	mtx_unlock(&s->lock);
 	return r;
@@ -140,6 +147,30 @@ void space_adjust(struct store *s, uint64_t was, uint64_t is)
 	mtx_lock(&s->lock);
 	s->used = s->used - min_u64(s->used, space_len(s, was)) + space_len(s, is);
 	mtx_unlock(&s->lock);
+}
+
+void store_make_room(struct store *s, uint64_t bytes)
+{
+	uint64_t len = space_len(s, bytes), limit = space_limit(s);
+	uint64_t until_us = clock_now_us() + SPACE_WAIT_US;
+
+	mtx_lock(&s->lock);
+	while (!s->stopping && !s->degraded && add_sat_u64(s->used, len) > limit) {
+		evict_locked(s, s->used + len - limit);
+		if (!cnd_wait_until(&s->done, &s->lock, until_us))
+			break;
+	}
+	mtx_unlock(&s->lock);
+}
+
+uint64_t store_capacity(struct store *s)
+{
+	uint64_t disk = cache_disk_free(&s->cache), keep = space_min_free(s), most;
+
+	mtx_lock(&s->lock);
+	most = sub_floor(add_sat_u64(s->used, disk), add_sat_u64(keep, s->inflight));
+	mtx_unlock(&s->lock);
+	return min_u64(most, space_limit(s) - space_room(s));
 }
 
 bool store_has_room(struct store *s, uint64_t need)

@@ -96,6 +96,13 @@ int store_verify(struct store *s, const struct object_key *key, uint64_t *ret_bl
 		 uint64_t *ret_bad);
 /* May lower classes add bytes without evicting anything (backfill)? need in bytes. */
 bool store_has_room(struct store *s, uint64_t need);
+/*
+ * Wait a moment until bytes more fit, evicting others: before version_write(), for whom nobody
+ * waits. They may still be refused.
+ */
+void store_make_room(struct store *s, uint64_t bytes);
+/* The largest object that can be cached whole, with all others evicted. */
+uint64_t store_capacity(struct store *s);
 
 struct store_stats {
 	uint64_t bytes_cached, bytes_durable, bytes_evicted, blocks_bad, checkpoints;

@@ -118,7 +118,7 @@ void sweep_damaged(struct store *s);
 uint64_t space_len(const struct store *s, uint64_t bytes);
 /* 0: bytes may be written now, and one of the next two is called. -ENOSPC: not now. Else why not at
  * all. */
-int space_reserve(struct store *s, uint64_t bytes);
+int space_reserve(struct store *s, uint64_t bytes, bool evict);
 void space_written(struct store *s, uint64_t bytes);
 void space_failed(struct store *s, uint64_t bytes, int error);
 /* An eviction freed that much. Nothing, although there is no room: reads go uncached for now. */

@@ -61,9 +61,12 @@ unsigned int version_fail(struct version *v, struct range r, int error);
  * Received bytes: whole blocks (the last may end at the size), from mirror source. Writes them to
  * the backing file, enters them in the map, answers waiters. Blocks on the disk: the writer threads
  * call it. 0; -ESTALE: the version is closed for writing (dropped, superseded); -ENOSPC, -EIO, …:
- * the cache could not keep them: waiters got them from memory all the same.
+ * the cache could not keep them: waiters got them from memory all the same. evict: they may take
+ * the place of bytes that were read longer ago; without it they must fit beside them
+ * (store_has_room()).
  */
-int version_write(struct version *v, uint64_t off, const void *data, size_t len, uint16_t source);
+int version_write(struct version *v, uint64_t off, const void *data, size_t len, uint16_t source,
+		  bool evict);
 
 /* For the scheduler: first part of within neither present nor evicting (nothing while still
  * loading). */

@@ -135,7 +135,7 @@ static int enter_locked(struct version *v, const struct backing *b, struct range
 
 /* Keep the bytes of a claim; it is dropped. 0 or -errno. */
 static int claim_write(struct version *v, struct claim *c, const unsigned char *data,
-		       uint16_t source)
+		       uint16_t source, bool evict)
 {
 	uint64_t sums[WRITE_BLOCKS_MAX], len = range_len(c->range);
 	struct store *s = v->store;
@@ -143,7 +143,7 @@ static int claim_write(struct version *v, struct claim *c, const unsigned char *
 	bool writeback = false;
 	int r;
 
-	r = space_reserve(s, len);
+	r = space_reserve(s, len, evict);
 	if (r) {
 		mtx_lock(&v->lock);
 		claim_drop_locked(v, c);
@@ -277,7 +277,8 @@ static void write_announce(struct store *s)
 	store_poke(s, full ? WORK_NEW | WORK_NOW : WORK_NEW);
 }
 
-int version_write(struct version *v, uint64_t off, const void *data, size_t len, uint16_t source)
+int version_write(struct version *v, uint64_t off, const void *data, size_t len, uint16_t source,
+		  bool evict)
 {
 	struct waiter_list inside = TAILQ_HEAD_INITIALIZER(inside);
 	struct range r = range_of_length(off, len), rest = r;
@@ -310,7 +311,7 @@ int version_write(struct version *v, uint64_t off, const void *data, size_t len,
 		mtx_unlock(&v->lock);
 		if (one)
 			break;
-		one = claim_write(v, &c, bytes + (c.range.off - off), source);
+		one = claim_write(v, &c, bytes + (c.range.off - off), source, evict);
 		kept |= one == 0;
 		error = one ? one : error;
 		rest.off = c.range.end;

@@ -3,6 +3,7 @@ check_PROGRAMS += tests/e2e/access
 tests_e2e_access_SOURCES = tests/e2e/access.c
 tests_e2e_access_LDADD = librgetfs.a -lm
 e2e_tests = \
+	tests/e2e/backfill-room.t \
 	tests/e2e/busy-server.t \
 	tests/e2e/cache.t \
 	tests/e2e/cache-damage.t \

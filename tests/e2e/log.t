@@ -2,7 +2,7 @@
 # The log: a bad verdict once, with its server and without a secret; with --log-level=debug leases, cuts, checkpoints, evictions.
 . "$(dirname "$0")/lib.sh"
 
-origin_start '/* size=4M' '/missing size=4M fault=status:404' '/busy size=4M fault=status:503' '/slow size=64M rate=4M'
+origin_start '/* size=4M' '/missing size=4M fault=status:404' '/busy size=4M fault=status:503' '/slow size=64M'
 printf '%s\n' "http://user:hunter2@127.0.0.1:${PORT[a]}/missing?sig=hunter3" "$U/good" "$U/busy" "$U/slow" >"$T/list"
 sed -i 's/$/\n size=4M/' "$T/list"
 sed -i '$s/4M/64M/' "$T/list"
@@ -20,7 +20,7 @@ at_least 'each lease begins' "$(said 'good: demand lease begins, 0 to ')" 1
 at_least 'and ends with a verdict' "$(said 'good: [a-z]* lease ended, 0 to .*: part, ')" 1
 wait_for 5 eval '[ "$(said "checkpoint: [1-9][0-9]* bytes of 1 files, ")" -gt 0 ]'
 at_least 'checkpoints' "$(said 'checkpoint: [1-9][0-9]* bytes of 1 files, [0-9]* ms')" 1
-timeout 4 cat "$M/slow" >"$T/none" 2>/dev/null
+head -c 20000000 "$M/slow" >"$T/none"
 wait_for 5 eval '[ "$(said "eviction: [1-9][0-9]* bytes went")" -gt 0 ]'
 at_least 'evictions' "$(said 'eviction: [1-9][0-9]* bytes went')" 1
 is 'no secret' "$(said 'hunter')" 0

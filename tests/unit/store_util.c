@@ -281,7 +281,7 @@ int test_write(struct version *v, uint64_t off, uint64_t len, uint32_t object, u
 	if (!buf)
 		abort();
 	fill_formula(buf, (size_t)len, off, object, version);
-	r = version_write(v, off, buf, (size_t)len, 0);
+	r = version_write(v, off, buf, (size_t)len, 0, true);
 	free(buf);
 	return r;
 }

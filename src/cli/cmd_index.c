@@ -152,7 +152,6 @@ static int ask(const struct index_options *opt, struct settings *s, const struct
 
 	if (r < 0)
 		return r;
-	s->engine.fetch.restrict_private = !loaded.private_host;
 	/* Nothing but the manifest goes to standard output. */
 	progress_init(&progress, opt->quiet || (to_stdout(opt) && !isatty(STDERR_FILENO)));
 	r = asking_run(&s->engine, loaded.manifest, &progress, stop, ret_answers, error);

@@ -298,7 +298,7 @@ static int open_engine(const struct engine_config *cfg, struct engine **ret,
 	}
 }
 
-static int start_engine(struct mount *mt, bool private_host, char error[MANIFEST_ERROR_MAX])
+static int start_engine(struct mount *mt, char error[MANIFEST_ERROR_MAX])
 {
 	struct engine_config cfg = mt->cfg->engine;
 	char owner[STORE_OWNER_MAX] = "";
@@ -309,7 +309,6 @@ static int start_engine(struct mount *mt, bool private_host, char error[MANIFEST
 		cfg.store.dir = mt->cache;
 		cfg.store.description = mt->description;
 		cfg.store.min_free = min_free_of(mt);
-		cfg.fetch.restrict_private = !private_host;
 		if (cfg.parked_per_origin == 0)
 			cfg.parked_per_origin = PARKED_DEFAULT;
 		cfg.changed = object_changed;
@@ -388,9 +387,7 @@ static int start_threads(struct mount *mt, char error[MANIFEST_ERROR_MAX])
 
 static int start(struct mount *mt, char error[MANIFEST_ERROR_MAX])
 {
-	struct source_result loaded = {.manifest = mt->manifest,
-				       .mtime = mt->manifest_mtime,
-				       .private_host = true};
+	struct source_result loaded = {.manifest = mt->manifest, .mtime = mt->manifest_mtime};
 	int r = 0;
 
 	if (!mt->manifest) {
@@ -404,7 +401,7 @@ static int start(struct mount *mt, char error[MANIFEST_ERROR_MAX])
 	if (r < 0)
 		snprintf(error, MANIFEST_ERROR_MAX, "signals: %s", strerror(-r));
 	if (r == 0)
-		r = start_engine(mt, loaded.private_host, error);
+		r = start_engine(mt, error);
 	if (r == 0)
 		r = start_control(mt, error);
 	if (r == 0)

@@ -256,10 +256,10 @@ static int load_url(const struct source *s, struct manifest_options opt,
 		return r;
 	}
 	opt.default_mtime = d.last_modified != VALIDATOR_NO_TIME ? d.last_modified : clock_wall_s();
+	opt.foreign = !host_is_private(fetched ? d.url : s->place);
 	r = manifest_parse(d.data ? d.data : "", d.len, s->shown, &opt, &ret->manifest, error);
 	if (r == 0) {
 		ret->mtime = opt.default_mtime;
-		ret->private_host = host_is_private(fetched ? d.url : s->place);
 		if (fetched && keep_dir)
 			keep(keep_dir, &d);
 	}
@@ -308,9 +308,7 @@ int source_load(const struct source *s, const struct manifest_options *options,
 		r = manifest_parse(s->data, s->len, s->shown, &opt, &ret->manifest, error);
 	else
 		r = load_file(s, &opt, &ret->manifest, error);
-	if (r == 0) {
+	if (r == 0)
 		ret->mtime = opt.default_mtime;
-		ret->private_host = true;
-	}
 	return r;
 }

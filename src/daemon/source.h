@@ -27,8 +27,8 @@ void source_done(struct source *s);
  * *ret_mtime. A URL is fetched on threads that are gone when this returns, so not before the last
  * fork; a copy is kept as keep_dir/manifest and used, with a warning, when it can't be fetched
  * (keep_dir NULL: no copy).
- * *ret_private: every address of the URL's host is one of ours (the address policy asks); true for
- * what is no URL. 0, or -errno with a line in error.
+ * The manifest is foreign unless every address of the URL's host is one of ours; what is no URL
+ * never is. 0, or -errno with a line in error.
  */
 struct source_net {
 	const struct fetch_config *fetch;
@@ -38,7 +38,6 @@ struct source_net {
 struct source_result {
 	struct manifest *manifest;
 	int64_t mtime;
-	bool private_host;
 };
 int source_load(const struct source *s, const struct manifest_options *opt,
 		const struct source_net *net, const char *keep_dir, struct source_result *ret,

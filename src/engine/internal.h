@@ -220,6 +220,7 @@ struct object {
 		retries;
 	atomic_uint_fast64_t rate_bps;
 	atomic_uint connections;
+	atomic_bool foreign; /* the manifest it was last asked for by is */
 	atomic_bool backfill_posted;
 	struct msg backfill_msg, backfill_size_msg;
 

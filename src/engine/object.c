@@ -146,6 +146,7 @@ int engine_object(struct engine *e, struct manifest *m, uint32_t index, struct o
 		o->refs++;
 		mtx_unlock(&e->lock);
 	}
+	atomic_store(&o->foreign, manifest_foreign(m));
 	*ret = o;
 	r = 0;
 out:

@@ -106,6 +106,7 @@ struct builder *builder_new(struct complaint *c, const struct manifest_options *
 		return NULL;
 	}
 	b->m->default_mtime = opt->default_mtime;
+	b->m->foreign = opt->foreign;
 	b->m->dir[0] = (struct dir){0};
 	b->dir_line[0] = 0;
 	b->m->dir_count = 1;

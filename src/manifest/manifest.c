@@ -52,6 +52,11 @@ uint32_t manifest_count(const struct manifest *m)
 	return m->count;
 }
 
+bool manifest_foreign(const struct manifest *m)
+{
+	return m->foreign;
+}
+
 uint64_t manifest_size(const struct manifest *m, uint32_t index)
 {
 	assert(index < m->count);

@@ -61,6 +61,7 @@ enum manifest_layout { LAYOUT_FLAT, LAYOUT_URL };
 struct manifest_options {
 	enum manifest_layout layout;
 	int64_t default_mtime; /* of the manifest file itself; shown for entries without one */
+	bool foreign;	       /* it came from a public address: see manifest_foreign() */
 };
 
 struct manifest;
@@ -85,6 +86,8 @@ struct manifest *manifest_get(struct manifest *m);
 void manifest_put(struct manifest *m);
 
 uint32_t manifest_count(const struct manifest *m);
+/* Its URLs are a stranger's: they must not reach what is not public (the address policy). */
+bool manifest_foreign(const struct manifest *m);
 /*
  * Fill e (entry_init()ed, reused freely). 0 or -ENOMEM. Entries are sorted by path, component by
  * component ("a/b" before "a-b"), and are files but for directories with nothing in them.

@@ -38,6 +38,7 @@ struct dir {
 struct manifest {
 	atomic_uint refs;
 	int64_t default_mtime;
+	bool foreign;
 	struct blob text;
 	struct strtree strings; /* prefixes of URLs; whole headers */
 	struct row *row;	/* sorted by path */

@@ -28,7 +28,6 @@ struct fetch_config {
 	uint64_t fill_rate_bps;	   /* transfers with fill set; 0: none */
 	unsigned int max_connections;
 	unsigned int max_redirects; /* 10 */
-	bool restrict_private; /* manifest came from a public address (DESIGN: address policy) */
 };
 struct fetch_shared;
 int fetch_shared_new(const struct fetch_config *cfg, struct fetch_shared **ret);
@@ -94,6 +93,7 @@ struct transfer_request {
 	bool probe;	       /* the body is not kept */
 	bool if_range;	       /* send If-Range when the validator is strong enough */
 	bool fill;	       /* counts against fill_rate_bps */
+	bool foreign;	       /* url is a stranger's: it may not reach what is not public */
 	bool urgent;	       /* a demand: takes from the limited rates before others */
 	struct http_want want; /* for the judge; its have points to validator below or is NULL */
 	struct validator validator;

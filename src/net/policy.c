@@ -5,7 +5,7 @@
  * connection; hop.c with names where a proxy hides the address.
  *
  * The rule: the user's own URLs may lead anywhere, unless the manifest itself came from a public
- * address (restrict_private); a redirect reaches an address that is not public only from a hop that
+ * address (rq.foreign); a redirect reaches an address that is not public only from a hop that
  * was on such a one itself. Otherwise a public server could use us to ask the user's router or a
  * cloud's metadata service.
  */
@@ -21,7 +21,7 @@ bool policy_allows(const struct run *r, enum addr_scope scope)
 	if (scope == ADDR_PUBLIC)
 		return true;
 	if (r->first_hop)
-		return !r->inst->shared->cfg.restrict_private;
+		return !r->rq.foreign;
 	return r->scope_before != ADDR_PUBLIC;
 }
 

@@ -219,23 +219,31 @@ void lab_done(struct lab *l)
 	remove_tree(l->dir);
 }
 
-void lab_start(struct lab *l, const char *manifest)
+struct manifest *lab_manifest(struct lab *l, const char *lines, bool foreign)
 {
-	struct manifest_options opt = {.default_mtime = 1000};
-	char error[MANIFEST_ERROR_MAX], owner[STORE_OWNER_MAX], cache[96];
+	struct manifest_options opt = {.default_mtime = 1000, .foreign = foreign};
+	char error[MANIFEST_ERROR_MAX];
+	struct manifest *m;
 	struct strbuf text;
 
 	strbuf_init(&text, 1 << 20);
-	for (const char *p = manifest; *p; p++) {
+	for (const char *p = lines; *p; p++) {
 		if (*p == '@')
 			strbuf_addf(&text, "http://127.0.0.1:%u", l->port);
 		else
 			strbuf_addc(&text, *p);
 	}
 	ck_assert_int_eq(strbuf_error(&text), 0);
-	ck_assert_msg(manifest_parse(text.s, text.len, "lab", &opt, &l->manifest, error) == 0, "%s",
-		      error);
+	ck_assert_msg(manifest_parse(text.s, text.len, "lab", &opt, &m, error) == 0, "%s", error);
 	strbuf_done(&text);
+	return m;
+}
+
+void lab_start(struct lab *l, const char *manifest)
+{
+	char owner[STORE_OWNER_MAX], cache[96];
+
+	l->manifest = lab_manifest(l, manifest, false);
 	snprintf(cache, sizeof(cache), "%s/cache", l->dir);
 	l->cfg.store.dir = cache;
 	ck_assert_int_eq(engine_new(&l->cfg, &l->engine, owner), 0);

@@ -38,6 +38,8 @@ uint64_t lab_sent(struct lab *l, const char *path);
 /* The manifest's lines begin with '@' where the server's URL belongs. */
 void lab_start(struct lab *l, const char *manifest);
 void lab_stop(struct lab *l);
+/* What lab_start() makes of its lines. */
+struct manifest *lab_manifest(struct lab *l, const char *lines, bool foreign);
 
 struct object *lab_object(struct lab *l, uint32_t index);
 struct handle *lab_open(struct object *o);

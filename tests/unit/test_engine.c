@@ -154,6 +154,43 @@ START_TEST(what_is_gone_is_told_from_what_did_not_answer)
 }
 END_TEST
 
+/* A reload may bring the manifest from elsewhere, while the object lives on. */
+START_TEST(the_address_policy_follows_the_manifest)
+{
+	static const char lines[] = "@/a\n size=5000001\n@/b\n size=5000001\n";
+	struct manifest *own, *foreign;
+	struct object *o, *again;
+	unsigned char byte[2];
+	struct handle *h;
+	struct lab l;
+
+	lab_init(&l, plain_rules);
+	lab_start(&l, lines);
+	own = l.manifest;
+	foreign = lab_manifest(&l, lines, true);
+	o = lab_object(&l, 0);
+	h = lab_open(o);
+	ck_assert_int_eq(lab_read(h, 0, byte, 2), 0);
+	l.manifest = foreign;
+	again = lab_object(&l, 0);
+	ck_assert_ptr_eq(again, o);
+	ck_assert_int_eq(lab_read(h, 4000000, byte, 2), -EIO);
+	handle_close(h);
+	object_put(again);
+	object_put(o);
+
+	o = lab_object(&l, 1);
+	h = lab_open(o);
+	ck_assert_int_eq(lab_read(h, 0, byte, 2), -EIO);
+	ck_assert_uint_eq(lab_requests(&l, "/b"), 0);
+	handle_close(h);
+	object_put(o);
+	l.manifest = own;
+	manifest_put(foreign);
+	lab_done(&l);
+}
+END_TEST
+
 START_TEST(an_empty_file_needs_no_request)
 {
 	struct object_info info;
@@ -631,6 +668,7 @@ int main(void)
 	tcase_add_test(good, a_small_read_is_cheap);
 	tcase_add_test(good, an_unknown_size_is_asked);
 	tcase_add_test(good, what_is_gone_is_told_from_what_did_not_answer);
+	tcase_add_test(good, the_address_policy_follows_the_manifest);
 	tcase_add_test(good, an_empty_file_needs_no_request);
 	tcase_add_test(good, a_fill_is_durable_and_survives);
 	tcase_add_test(good, offline_serves_what_is_there);

@@ -398,15 +398,15 @@ END_TEST
 
 START_TEST(restricted_manifest)
 {
-	struct fetch_config cfg = config_default();
 	struct caller c;
 
-	test_end();
-	cfg.restrict_private = true;
-	test_begin(&cfg);
-	ask(&c, server_url(home, "/good"));
+	caller_init(&c, server_url(home, "/good"), 0, 131072);
+	c.rq.foreign = true;
+	caller_run(&c, test_fetch);
 	assert_verdict(&c, VERDICT_ADDRESS);
-	ask(&c, "http://[::1]:1/");
+	caller_init(&c, "http://[::1]:1/", 0, 131072);
+	c.rq.foreign = true;
+	caller_run(&c, test_fetch);
 	assert_verdict(&c, VERDICT_ADDRESS);
 	ck_assert_uint_eq(server_connections(home), 0);
 }

@@ -593,6 +593,7 @@ int mount_reload(struct mount *mt, struct download_cancel cancel, char error[MAN
 			snprintf(error, MANIFEST_ERROR_MAX, "%s", strerror(-r));
 	}
 	if (r == 0) {
+		engine_forget_failed(mt->engine);
 		engine_ask_sizes(mt->engine, loaded.manifest);
 		if (mt->cfg->engine.fill == FILL_ALL)
 			engine_fill_manifest(mt->engine, loaded.manifest);

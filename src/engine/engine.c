@@ -218,14 +218,15 @@ int engine_checkpoint(struct engine *e)
 /* Something the engine thread does for a caller who waits until it is done. */
 struct errand {
 	struct msg msg;
-	struct object *obj;
-	bool done; /* engine.lock */
+	struct engine *e;
+	struct object *obj; /* NULL: it is about none */
+	bool done;	    /* engine.lock */
 };
 
-static void errand_run(struct object *o, void (*fn)(struct engine *e, struct msg *m))
+static void errand_run(struct engine *e, struct object *o,
+		       void (*fn)(struct engine *e, struct msg *m))
 {
-	struct errand r = {.obj = o};
-	struct engine *e = o->e;
+	struct errand r = {.e = e, .obj = o};
 
 	engine_post(e, &r.msg, fn);
 	mtx_lock(&e->lock);
@@ -237,7 +238,7 @@ static void errand_run(struct object *o, void (*fn)(struct engine *e, struct msg
 /* The last the engine thread has to do with r. */
 static void errand_done(struct errand *r)
 {
-	struct engine *e = r->obj->e;
+	struct engine *e = r->e;
 
 	mtx_lock(&e->lock);
 	r->done = true;
@@ -276,11 +277,33 @@ int object_drop(struct object *o)
 {
 	int r;
 
-	errand_run(o, drop_begin);
+	errand_run(o->e, o, drop_begin);
 	r = store_drop(o->e->store, &o->key);
 	if (r == 0)
-		errand_run(o, drop_end);
+		errand_run(o->e, o, drop_end);
 	return r;
+}
+
+static void forget_failed(struct engine *e, struct msg *m)
+{
+	struct object *o;
+
+	while ((o = TAILQ_FIRST(&e->failed)) != NULL)
+		object_forget_failed(o);
+	errand_done(container_of(m, struct errand, msg));
+}
+
+static void errand_empty(struct engine *e, struct msg *m)
+{
+	(void)e;
+	errand_done(container_of(m, struct errand, msg));
+}
+
+void engine_forget_failed(struct engine *e)
+{
+	errand_run(e, NULL, forget_failed);
+	/* Behind the messages by which those that nobody uses are freed. */
+	errand_run(e, NULL, errand_empty);
 }
 
 int object_verify(struct object *o, uint64_t *ret_blocks, uint64_t *ret_bad)

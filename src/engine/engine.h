@@ -126,6 +126,11 @@ int object_verify(struct object *o, uint64_t *ret_blocks, uint64_t *ret_bad);
 /* Backfill everything of m (--fill all), ask unknown sizes of m; both go on in the background. */
 void engine_fill_manifest(struct engine *e, struct manifest *m);
 void engine_ask_sizes(struct engine *e, struct manifest *m);
+/*
+ * What failed is kept in memory to tell why: no more of that, the manifest may have put it right.
+ * Waits for the engine thread.
+ */
+void engine_forget_failed(struct engine *e);
 int engine_checkpoint(struct engine *e);
 
 struct engine_stats {

@@ -467,8 +467,14 @@ static void note_failure(struct object *o, struct pull *p, enum verdict v)
 		atomic_fetch_add(&o->retries, 1);
 	if (v == VERDICT_SIZE)
 		object_set_error(o,
-				 "%s: %s: the manifest says %" PRIu64 " bytes, the server %" PRIu64,
+				 "%s: %s: the manifest says %" PRIu64 " bytes, the server %" PRIu64
+				 " (correct the manifest, or index it again; then rgetfs reload)",
 				 verdict_name(v), s->origin->key, o->manifest_size, p->total);
+	else if (v == VERDICT_CHECKSUM && o->etag_pinned && !object_content_pinned(o))
+		object_set_error(o,
+				 "%s: %s: another version than the manifest's ETag says "
+				 "(index it again, then rgetfs reload)",
+				 verdict_name(VERDICT_CHANGED), s->origin->key);
 	else
 		object_set_error(o, "%s: %s: %s%s%s%s", verdict_name(v), s->origin->key,
 				 verdict_text(v), p->result.detail[0] ? " (" : "", p->result.detail,

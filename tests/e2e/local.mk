@@ -24,6 +24,7 @@ e2e_tests = \
 	tests/e2e/help.t \
 	tests/e2e/hostile-answers.t \
 	tests/e2e/index.t \
+	tests/e2e/index-changed.t \
 	tests/e2e/index-reload.t \
 	tests/e2e/kill9.t \
 	tests/e2e/log.t \

@@ -5,7 +5,7 @@
 
 size=5000000
 origin_start "/* size=$size"
-list /a "size=$size" /b "size=$size"
+list /a "size=$size" /b "size=$size" /c "size=$size"
 must_mnt --checkpoint=1h --fill=none
 ok 'read all of it' content "$M/a" /a
 sleep 1.5
@@ -24,4 +24,14 @@ must_mnt --checkpoint=1h --fill=none
 ok 'b after the kill' content "$M/b" /b
 is 'without a request' "$(requests /b)" "$n"
 ok 'a after the kill' content "$M/a" /a
+
+# Read, closed, then ordered: the order ends when what was there already is durable as well.
+durable_all() { [ "$(xattr cached "$M/$1")" = "$size" ] && [ "$(xattr durable "$M/$1")" = "$size" ]; }
+ok 'read all of c' content "$M/c" /c
+fails 'c: cached only' durable_all c
+ok 'c: fill' "$RGETFS" fill "$M/c"
+ok 'c: durable' durable_all c
+crash
+must_mnt --offline
+ok 'c after the kill, offline' content "$M/c" /c
 done_testing

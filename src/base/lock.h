@@ -34,6 +34,7 @@ enum lock_rank {
 	RANK_STORE,	  /* store: table of versions and records */
 	RANK_VERSION,	  /* store/version: extents and waiters of one version */
 	RANK_HANDLE,	  /* engine: read-ahead of one open file */
+	RANK_READS,	  /* engine: what has been read of one object */
 	RANK_TASK,	  /* engine: what a task's transfers share */
 	RANK_LIMITER,	  /* net: the token bucket */
 	RANK_QUEUE,	  /* any message queue */

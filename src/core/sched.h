@@ -119,6 +119,15 @@ int sched_task_new(struct sched *s, uint64_t size, struct sched_origin *const *s
 /* Cancels its leases, drops its wants (no op is called for them). It is freed when its last lease
  * has been written. */
 void sched_task_close(struct sched *s, struct sched_task *t, uint64_t now_us);
+/* What a source has told of ranges, to be handed on to a later task for the same object. */
+struct sched_ranges {
+	bool none;	     /* it is asked for everything … */
+	unsigned int wholes; /* … after so many whole bodies in a row … */
+	uint64_t again_us;   /* … until then */
+};
+void sched_task_ranges(const struct sched_task *t, unsigned int index, struct sched_ranges *ret);
+/* Before the first want. */
+void sched_task_set_ranges(struct sched_task *t, unsigned int index, const struct sched_ranges *r);
 void sched_task_set_size(struct sched *s, struct sched_task *t, uint64_t size, uint64_t now_us);
 /* Ask for size and validator; prio DEMAND when somebody waits. Asking again may raise it. */
 int sched_task_probe(struct sched *s, struct sched_task *t, enum prio prio, uint64_t now_us);

@@ -25,6 +25,22 @@ static unsigned int demerits(const struct source *src, bool avoid, uint64_t now_
 	return (avoid ? 4 : 0) + (src->no_ranges ? 2 : 0) + (src->slow_until_us > now_us ? 1 : 0);
 }
 
+void sched_task_ranges(const struct sched_task *t, unsigned int index, struct sched_ranges *ret)
+{
+	const struct source *src = &t->source[index];
+
+	*ret = (struct sched_ranges){src->no_ranges, src->wholes, src->ranges_us};
+}
+
+void sched_task_set_ranges(struct sched_task *t, unsigned int index, const struct sched_ranges *r)
+{
+	struct source *src = &t->source[index];
+
+	src->no_ranges = r->none;
+	src->wholes = r->wholes;
+	src->ranges_us = r->again_us;
+}
+
 int source_pick(const struct sched_task *t, unsigned int avoid, uint64_t now_us,
 		unsigned int *ret_index, uint64_t *ret_at_us)
 {

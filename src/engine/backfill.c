@@ -148,19 +148,9 @@ void backfill_posted(struct engine *e, struct msg *m)
 
 void backfill_forget(struct object *o, uint64_t now_us)
 {
-	struct want *w, *tmp;
-
-	if (o->task) {
-		TAILQ_FOREACH_SAFE (w, &o->task->wants, in_task, tmp) {
-			if (w->kind != WANT_WINDOW || w->h)
-				continue;
-			want_remove(w, now_us);
-			window_ended(w);
-		}
-	}
 	want_remove(&o->backfill_want, now_us);
 	backfill_end(o);
-	atomic_store(&o->bytes_read, 0);
+	learned_forget_reads(o);
 	atomic_store(&o->backfill_posted, false);
 }
 

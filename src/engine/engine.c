@@ -115,6 +115,8 @@ int engine_new(const struct engine_config *cfg, struct engine **ret, char owner[
 	TAILQ_INIT(&e->idle);
 	TAILQ_INIT(&e->backfilling);
 	TAILQ_INIT(&e->failed);
+	RB_INIT(&e->learned);
+	TAILQ_INIT(&e->learned_last);
 	TAILQ_INIT(&e->probing);
 	LIST_INIT(&e->rolls);
 	LIST_INIT(&e->waiting);
@@ -199,6 +201,7 @@ int engine_free(struct engine *e)
 		r = store_close(e->store);
 	sched_free(e->sched);
 	free(e->stillborn);
+	learned_done(e);
 	origins_done(e);
 	cnd_done(&e->opened);
 	mtx_done(&e->lock);

@@ -24,6 +24,7 @@
 #include "base/lock.h"
 #include "base/log.h"
 #include "core/failmem.h"
+#include "core/rangeset.h"
 #include "core/readahead.h"
 #include "engine/engine.h"
 
@@ -69,6 +70,10 @@ struct task;
 RB_HEAD(object_tree, object);
 int object_cmp(const struct object *a, const struct object *b);
 RB_PROTOTYPE(object_tree, object, by_key, object_cmp)
+struct learned;
+RB_HEAD(learned_tree, learned);
+int learned_cmp(const struct learned *a, const struct learned *b);
+RB_PROTOTYPE(learned_tree, learned, by_key, learned_cmp)
 TAILQ_HEAD(object_list, object);
 TAILQ_HEAD(task_list, task);
 TAILQ_HEAD(demand_list, demand);
@@ -131,6 +136,9 @@ struct engine {
 	struct object_list backfilling; /* objects with a backfill */
 	struct object_list failed;	/* kept for status, oldest first */
 	unsigned int failed_count;
+	struct learned_tree learned;
+	TAILQ_HEAD(, learned) learned_last; /* oldest first */
+	unsigned int learned_count;
 	struct object_list probing; /* objects with probes out */
 	struct roll_list rolls;
 	struct lease *
@@ -171,7 +179,7 @@ struct want {
 	struct task *task; /* NULL: not asked for */
 	TAILQ_ENTRY(want) in_task;
 	struct sched_want *sw; /* NULL: waits for the version to be loaded */
-	struct handle *h;      /* WINDOW: whose, NULL once that is closed */
+	struct handle *h;      /* WINDOW: whose */
 	struct fill *fill;     /* FILL: whose */
 	TAILQ_ENTRY(want) in_handle;
 };
@@ -216,11 +224,13 @@ struct object {
 	uint64_t cached; /* bytes, as the record had it, while there is no version */
 	char *error;	 /* NULL: none */
 
-	atomic_uint_fast64_t reads, read_hits, bytes_read, bytes_fetched, bytes_discarded, requests,
-		retries;
+	atomic_uint_fast64_t reads, read_hits, bytes_fetched, bytes_discarded, requests, retries;
 	atomic_uint_fast64_t rate_bps;
 	atomic_uint connections;
-	atomic_bool foreign; /* the manifest it was last asked for by is */
+	atomic_bool foreign;  /* the manifest it was last asked for by is */
+	struct mtx read_lock; /* RANK_READS; guards the next two */
+	struct rangeset read; /* what has been read, until that starts its backfill */
+	uint64_t read_before; /* bytes that are not in read any more */
 	atomic_bool backfill_posted;
 	struct msg backfill_msg, backfill_size_msg;
 
@@ -315,15 +325,18 @@ static inline bool object_sliced(const struct object *o)
 /* ---- tasks and wants (task.c), engine thread ---- */
 struct source {
 	struct origin *origin;
-	unsigned int url; /* index in the entry */
-	char *resolved;	  /* where its redirect led, while that works; NULL */
-	bool no_if_range; /* answered If-Range with 200 and our own validator */
+	unsigned int url;    /* index in the entry */
+	char *resolved;	     /* where its redirect led, while that works; NULL */
+	bool no_if_range;    /* answered If-Range with 200 and our own validator */
+	uint64_t refused_us; /* when that was learned */
 	/* Another ETag than ours, where nothing else differs: seen so often in a row, last at. */
 	char flipped[ETAG_MAX];
 	unsigned int flips;
 	uint64_t flip_us;
 	struct validator validator; /* its own for this version: mirrors may name equal bytes
 				       differently. task.lock */
+	int64_t validator_date; /* the server's, when it first told the validator's Last-Modified;
+				   0 unknown. task.lock */
 };
 
 /* One version being fetched: the engine's side of a sched_task. Counted by its object and its
@@ -347,6 +360,7 @@ struct task {
 	unsigned int loading;	/* wants that wait for the version's extents to be loaded */
 	struct pull_list pulls; /* running or being written */
 	uint64_t refused_us;	/* when its sources refused, 0 not */
+	uint64_t unwanted_us;	/* since when a whole body comes that nobody wants, 0 not */
 };
 
 /* The object's task, made if there is none; with its version when bytes are wanted. 0 or -ENOMEM.
@@ -366,8 +380,23 @@ void want_failed(struct want *w, enum verdict why);
 int verdict_errno(enum verdict v);
 /* The source will not serve this object, ever: its last word. */
 bool verdict_refuses(enum verdict v);
-/* All of kind and of class from or lower leave the task. */
-void task_drop_wants(struct task *t, enum want_kind kind, enum prio from);
+/* All of kind leave the task. */
+void task_drop_wants(struct task *t, enum want_kind kind);
+
+/* ---- what outlives the last close (learned.c), engine thread ---- */
+/* t is about to be closed: keep what its sources have told, for the next task of its object. */
+void learned_keep(struct task *t);
+/* A task begins: first which source the version is known by, then, in the sched, the rest. */
+void learned_recall_main(struct object *o);
+void learned_recall(struct task *t);
+/* o has another version. */
+void learned_forget(struct object *o);
+/* Of o, which is about to be freed, or which somebody opens: what of it was read. */
+void learned_keep_reads(struct object *o);
+void learned_recall_reads(struct object *o);
+/* Nothing of o counts as read any more. */
+void learned_forget_reads(struct object *o);
+void learned_done(struct engine *e);
 
 /* ---- pulls: one lease being fetched (pull.c on the fetch threads, lease.c on the engine thread)
  * ---- */
@@ -407,6 +436,7 @@ struct pull {
 	enum verdict answer;
 	struct http_use use;
 	struct validator got;
+	int64_t date;	/* the server's, VALIDATOR_NO_TIME */
 	bool answered;	/* head() was called and the answer is of our version */
 	bool mismatch;	/* … is not */
 	bool ask_again; /* only If-Range was refused: the range may be had without it */
@@ -430,6 +460,8 @@ void pull_ended(struct engine *e, struct msg *m);
 void pull_written(struct engine *e, struct msg *m);
 /* Tell the sched how far t's transfers are now, before it decides where a demand comes soonest. */
 void pulls_report(struct task *t, uint64_t now_us);
+/* Once a second: end whole bodies that nobody wants any more. */
+void wholes_sweep(struct engine *e, uint64_t now_us);
 /* Report leases that could not be started. True: there were some. */
 bool leases_bury(struct engine *e, uint64_t now_us);
 
@@ -477,7 +509,7 @@ struct demand {
 };
 /* Readers of w's range can't be served. Engine thread. */
 void demand_failed(struct want *w, enum verdict why);
-/* A window or what became of one is over; w is freed. */
+/* A window is over; w is freed. */
 void window_ended(struct want *w);
 /* Once a second: readers that are no more. */
 void readers_sweep(struct engine *e, uint64_t now_us);

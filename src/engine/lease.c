@@ -8,7 +8,9 @@
 #include "engine/internal.h"
 
 #define ASKED_INTERVAL_S 60 /* how often an unchanged answer is worth a row in the database */
-#define FLIPS_MAX	 3  /* answers with one other ETag in a row, then it is another version */
+#define WHOLE_CLOSED_US	 (2 * USEC_PER_SEC)  /* a whole body goes on so long for nobody … */
+#define WHOLE_OPEN_US	 (30 * USEC_PER_SEC) /* … and where somebody may read on */
+#define FLIPS_MAX	 3 /* answers with one other ETag in a row, then it is another version */
 
 /* ---- ops ---- */
 
@@ -82,6 +84,7 @@ static void pull_request(struct pull *p, struct transfer_request *rq)
 	p->used_resolved = s->resolved != NULL;
 	mtx_lock(&t->lock);
 	rq->validator = s->validator;
+	rq->validator_date = s->validator_date;
 	mtx_unlock(&t->lock);
 
 	rq->url = t->entry.url[s->url];
@@ -193,6 +196,41 @@ static void op_cancel(void *ctx, struct lease *l)
 		return;
 	tell_lease(l->user, "is cancelled");
 	pull_cancel(l->user);
+}
+
+static bool task_unwanted(struct task *t, uint64_t now_us)
+{
+	uint64_t grace_us;
+
+	if (t->want_count || !atomic_load(&t->whole)) {
+		t->unwanted_us = 0;
+		return false;
+	}
+	mtx_lock(&t->e->lock);
+	grace_us = t->obj->handles > 0 ? WHOLE_OPEN_US : WHOLE_CLOSED_US;
+	mtx_unlock(&t->e->lock);
+	if (!t->unwanted_us)
+		t->unwanted_us = now_us;
+	return now_us - t->unwanted_us >= grace_us;
+}
+
+/*
+ * The sched trims what nobody wants; but a body that can only come whole would start from 0 again
+ * for the next read, so that it goes on for a while.
+ */
+void wholes_sweep(struct engine *e, uint64_t now_us)
+{
+	struct task *t;
+	struct pull *p;
+
+	TAILQ_FOREACH (t, &e->tasks, link) {
+		if (!task_unwanted(t, now_us))
+			continue;
+		LIST_FOREACH (p, &t->pulls, link) {
+			if (p->whole_lease)
+				pull_cancel(p);
+		}
+	}
 }
 
 static void op_hold(void *ctx, struct lease *l, bool hold)
@@ -343,8 +381,10 @@ static void source_learn(struct pull *p)
 		s->resolved = p->resolved;
 		p->resolved = NULL;
 	}
-	if (p->use.if_range_refused)
+	if (p->use.if_range_refused) {
 		s->no_if_range = true;
+		s->refused_us = clock_now_us();
+	}
 	flips_settle(p, s);
 }
 
@@ -556,11 +596,10 @@ static void pull_refused(struct pull *p, int error)
 	if (error != -ENOSPC || stats.degraded)
 		t->e->degraded = true;
 	if (atomic_load(&p->prio) == PRIO_BACKFILL && !t->e->degraded) {
-		task_drop_wants(t, WANT_WINDOW, PRIO_BACKFILL);
 		backfill_refused(o);
 		return;
 	}
-	task_drop_wants(t, WANT_WINDOW, PRIO_DEMAND);
+	task_drop_wants(t, WANT_WINDOW);
 	LIST_FOREACH_SAFE (f, &o->fills, link, tmp)
 		fill_refused(f, t->e->degraded ? error : 0, now_us);
 	backfills_sweep(t->e, now_us);

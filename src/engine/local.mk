@@ -5,6 +5,7 @@ librgetfs_a_SOURCES += \
 	src/engine/fill.c \
 	src/engine/identity.c \
 	src/engine/internal.h \
+	src/engine/learned.c \
 	src/engine/lease.c \
 	src/engine/loop.c \
 	src/engine/object.c \

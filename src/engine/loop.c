@@ -111,6 +111,7 @@ static void run_second(struct engine *e, uint64_t now_us)
 			 strerror(-stats.degraded));
 	e->degraded = stats.degraded != 0;
 	readers_sweep(e, now_us);
+	wholes_sweep(e, now_us);
 	probes_sweep(e, now_us);
 	backfills_sweep(e, now_us);
 }

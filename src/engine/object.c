@@ -94,6 +94,8 @@ static struct object *object_new(struct engine *e, struct manifest *m, uint32_t 
 	o->etag_pinned = entry->etag != NULL;
 	o->generation = 1;
 	failmem_init(&o->failures);
+	mtx_init(&o->read_lock, RANK_READS, "reads");
+	rangeset_init(&o->read);
 	LIST_INIT(&o->probes);
 	LIST_INIT(&o->fills);
 	if (entry->url_count > 0)
@@ -107,6 +109,8 @@ static void object_free(struct object *o)
 	if (!o)
 		return;
 	manifest_put(o->manifest);
+	rangeset_done(&o->read);
+	mtx_done(&o->read_lock);
 	free(o->error);
 	free(o);
 }
@@ -182,6 +186,7 @@ static void object_gone(struct engine *e, struct msg *m)
 		return;
 	object_wake(o);
 	object_release(o);
+	learned_keep_reads(o);
 	object_free(o);
 }
 

@@ -139,6 +139,7 @@ void object_changed(struct object *o, const struct validator *got, uint64_t size
 	object_tell(o); /* before readers hear of a failure: they find the new version */
 	if (o->task)
 		task_close(o->task);
+	learned_forget(o);
 	if (old)
 		version_fail(old, range_make(0, UINT64_MAX), -EIO);
 	version_put(old);

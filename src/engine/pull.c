@@ -58,8 +58,13 @@ static bool same_version(struct pull *p)
 		t->main = (int)p->source;
 	main = t->main < 0 || t->main == (int)p->source;
 	same = fits(p, &s->validator);
-	if (same)
+	if (same) {
+		/* A later answer proves nothing of bytes that came with the first. */
+		if (s->validator.last_modified == VALIDATOR_NO_TIME &&
+		    p->got.last_modified != VALIDATOR_NO_TIME)
+			s->validator_date = p->date;
 		validator_learn(&s->validator, &p->got);
+	}
 	mtx_unlock(&t->lock);
 
 	if (!same || !p->version)
@@ -86,6 +91,13 @@ static bool take_whole(struct pull *p)
 	return true;
 }
 
+/* It serves ranges, but not under our condition: asked again without, unless all was asked for. */
+static bool only_refused(const struct pull *p, const struct http_use *use)
+{
+	return use->if_range_refused &&
+	       !(atomic_load(&p->pos) == 0 && atomic_load(&p->end) >= p->size);
+}
+
 static enum transfer_answer pull_on_head(void *user, enum verdict v, const struct http_use *use,
 					 const struct http_resp *resp, const char *resolved)
 {
@@ -95,6 +107,7 @@ static enum transfer_answer pull_on_head(void *user, enum verdict v, const struc
 	p->answer = v;
 	p->use = *use;
 	p->got = resp->validator;
+	p->date = resp->date;
 	if (p->slice_off > 0 || p->slice_end != SIZE_UNKNOWN)
 		p->got.size = SIZE_UNKNOWN; /* of the resource, not of our part of it */
 	p->total = answered_size(p, use->total);
@@ -104,7 +117,7 @@ static enum transfer_answer pull_on_head(void *user, enum verdict v, const struc
 		return TRANSFER_DROP;
 	}
 	p->answered = true;
-	p->ask_again = use->if_range_refused && atomic_load(&p->pos) > SCHED_WHOLE_NEAR_BYTES;
+	p->ask_again = only_refused(p, use);
 	if (p->ask_again)
 		keep = false;
 	else if (v == VERDICT_WHOLE && !p->probe)

@@ -13,6 +13,7 @@
 #include "engine/internal.h"
 
 #define READ_WINDOW_MAX (UINT64_C(32) << 20) /* read-ahead of one reader, at most */
+#define READ_RANGES_MAX 4096 /* of one object that are told apart; then only their sum is known */
 
 /* ---- answers ---- */
 
@@ -203,10 +204,8 @@ static void look_ahead(struct handle *h, struct range r, bool hit)
 
 void window_ended(struct want *w)
 {
-	if (w->h) {
-		TAILQ_REMOVE(&w->h->window_wants, w, in_handle);
-		w->h->window_want_count--;
-	}
+	TAILQ_REMOVE(&w->h->window_wants, w, in_handle);
+	w->h->window_want_count--;
 	free(w);
 }
 
@@ -273,10 +272,25 @@ static void windows_posted(struct engine *e, struct msg *m)
 
 static void handle_unref(struct handle *h);
 
-static void count_read(struct object *o, uint64_t bytes, bool hit)
+/* How much of it has been read, now also r. */
+static uint64_t read_distinct(struct object *o, struct range r)
+{
+	uint64_t bytes;
+
+	mtx_lock(&o->read_lock);
+	if (rangeset_add(&o->read, r) < 0 || o->read.count > READ_RANGES_MAX) {
+		o->read_before += o->read.bytes;
+		rangeset_done(&o->read);
+		rangeset_init(&o->read);
+	}
+	bytes = o->read_before + o->read.bytes;
+	mtx_unlock(&o->read_lock);
+	return bytes;
+}
+
+static void count_read(struct object *o, struct range r, bool hit)
 {
 	struct engine *e = o->e;
-	uint64_t before = atomic_fetch_add(&o->bytes_read, bytes);
 
 	atomic_fetch_add(&o->reads, 1);
 	atomic_fetch_add(&e->reads, 1);
@@ -284,7 +298,8 @@ static void count_read(struct object *o, uint64_t bytes, bool hit)
 		atomic_fetch_add(&o->read_hits, 1);
 		atomic_fetch_add(&e->read_hits, 1);
 	}
-	if (e->cfg.fill != FILL_NONE && !e->cfg.offline && before + bytes >= e->cfg.fill_after &&
+	if (e->cfg.fill != FILL_NONE && !e->cfg.offline && !atomic_load(&o->backfill_posted) &&
+	    read_distinct(o, r) >= e->cfg.fill_after &&
 	    !atomic_exchange(&o->backfill_posted, true)) {
 		object_get(o);
 		engine_post(e, &o->backfill_msg, backfill_posted);
@@ -308,7 +323,7 @@ int handle_read(struct handle *h, struct waiter *w, int pid)
 		w->done(w, ret, NULL);
 	} else {
 		look_ahead(h, r, ret == 0);
-		count_read(o, range_len(r), ret == 0);
+		count_read(o, r, ret == 0);
 	}
 	handle_unref(h);
 	return 0;
@@ -332,6 +347,7 @@ static void handle_opened(struct engine *e, struct msg *m)
 
 	(void)e;
 	object_wake(h->obj);
+	learned_recall_reads(h->obj);
 	object_arrived(h->obj);
 	revalidate_opened(h->obj, clock_now_us());
 }
@@ -385,32 +401,12 @@ static void handle_free_closed(struct handle *h)
 	object_put(o);
 }
 
-/* What was asked for on behalf of a reader who is no more is backfill now, or nothing. */
-static void demote(struct want *w, uint64_t now_us)
-{
-	struct engine *e = w->task->e;
-
-	w->h = NULL;
-	w->prio = PRIO_BACKFILL;
-	if (w->sw)
-		sched_want_set_prio(e->sched, w->sw, PRIO_BACKFILL, now_us);
-}
-
+/*
+ * Nobody waits for it any more. What is under way for it goes on as backfill where the object has
+ * one, whose want covers it, and ends where it has none.
+ */
 static void demand_demote(struct demand *d, uint64_t now_us)
 {
-	struct engine *e = d->h->obj->e;
-	struct task *t = d->want.task;
-	struct want *w;
-
-	if (t && e->cfg.fill != FILL_NONE && !e->degraded && !atomic_load(&e->stopping)) {
-		w = calloc(1, sizeof(*w));
-		if (w) {
-			*w = (struct want){.kind = WANT_WINDOW,
-					   .prio = PRIO_BACKFILL,
-					   .range = d->want.range};
-			want_add(t, w, now_us);
-		}
-	}
 	want_remove(&d->want, now_us);
 	demand_fail(d, -EIO);
 }
@@ -418,25 +414,17 @@ static void demand_demote(struct demand *d, uint64_t now_us)
 static void handle_closed(struct engine *e, struct msg *m)
 {
 	struct handle *h = container_of(m, struct handle, close_msg);
-	bool keep = e->cfg.fill != FILL_NONE && !e->degraded && !atomic_load(&e->stopping) &&
-		    !handle_superseded(h);
 	uint64_t now_us = clock_now_us();
 	struct demand *d;
 	struct want *w, *next;
 
+	(void)e;
 	h->closed = true;
 	object_arrived(h->obj); /* all there since an earlier mount, but not proven then */
 	TAILQ_FOREACH (d, &h->demands, in_handle)
 		demand_demote(d, now_us);
-	TAILQ_FOREACH_SAFE (w, &h->window_wants, in_handle, next) {
-		if (!keep || !w->task) {
-			window_remove(w, now_us);
-			continue;
-		}
-		TAILQ_REMOVE(&h->window_wants, w, in_handle);
-		h->window_want_count--;
-		demote(w, now_us);
-	}
+	TAILQ_FOREACH_SAFE (w, &h->window_wants, in_handle, next)
+		window_remove(w, now_us);
 	handle_free_closed(h);
 }
 
@@ -473,5 +461,5 @@ void readers_stop(struct engine *e)
 	struct task *t, *tmp;
 
 	TAILQ_FOREACH_SAFE (t, &e->tasks, link, tmp)
-		task_drop_wants(t, WANT_DEMAND, PRIO_DEMAND);
+		task_drop_wants(t, WANT_DEMAND);
 }

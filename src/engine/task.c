@@ -91,6 +91,7 @@ static int task_new(struct object *o, struct task **ret)
 	TAILQ_INIT(&t->wants);
 	LIST_INIT(&t->pulls);
 	mtx_init(&t->lock, RANK_TASK, "task");
+	learned_recall_main(o);
 	t->main = validator_strength(&o->validator) > VALIDATOR_SIZE ? (int)o->validator_url : -1;
 	entry_init(&t->entry);
 	r = manifest_entry(o->manifest, o->index, &t->entry);
@@ -106,6 +107,7 @@ static int task_new(struct object *o, struct task **ret)
 	}
 	for (unsigned int i = 0; i < t->entry.header_count; i++)
 		t->headers[i] = t->entry.header[i];
+	learned_recall(t);
 	TAILQ_INSERT_TAIL(&t->e->tasks, t, link);
 	*ret = t;
 	return 0;
@@ -150,6 +152,7 @@ void task_close(struct task *t)
 	struct want *w;
 	bool probing = o->checking;
 
+	learned_keep(t);
 	sched_task_close(t->e->sched, t->st, clock_now_us());
 	t->st = NULL;
 	TAILQ_REMOVE(&t->e->tasks, t, link);
@@ -295,13 +298,13 @@ void want_failed(struct want *w, enum verdict why)
 	}
 }
 
-void task_drop_wants(struct task *t, enum want_kind kind, enum prio from)
+void task_drop_wants(struct task *t, enum want_kind kind)
 {
 	struct want *w, *tmp;
 	uint64_t now_us = clock_now_us();
 
 	TAILQ_FOREACH_SAFE (w, &t->wants, in_task, tmp) {
-		if (w->kind == kind && w->prio >= from) {
+		if (w->kind == kind) {
 			want_remove(w, now_us);
 			want_failed(w, VERDICT_CACHE);
 		}

@@ -20,9 +20,11 @@ e2e_tests = \
 	tests/e2e/encoded.t \
 	tests/e2e/etag-flips.t \
 	tests/e2e/fill.t \
+	tests/e2e/fill-after.t \
 	tests/e2e/fstab.t \
 	tests/e2e/help.t \
 	tests/e2e/hostile-answers.t \
+	tests/e2e/if-range-date.t \
 	tests/e2e/index.t \
 	tests/e2e/index-changed.t \
 	tests/e2e/index-reload.t \
@@ -36,6 +38,8 @@ e2e_tests = \
 	tests/e2e/no-head.t \
 	tests/e2e/no-length.t \
 	tests/e2e/no-waste.t \
+	tests/e2e/nobody-reads.t \
+	tests/e2e/open-again.t \
 	tests/e2e/orders.t \
 	tests/e2e/origin.t \
 	tests/e2e/origin-gone.t \

@@ -10,6 +10,7 @@
  * byte each, at multiples of STEP
  *   access forget FILE...                drop them from the page cache
  *   access blocks FILE...                how many blocks of 64 KiB have a page in it
+ *   access runs FILE...                  how many runs of such blocks, neighbours making one
  *
  * map and pread print a sum over what they read, which a local copy must give as well. Exit status
  * 1 and the error on stderr when a read fails; a mapping's SIGBUS kills.
@@ -200,7 +201,7 @@ static int forget(int fd, uint64_t size, uint64_t *sum)
 	return errno ? -1 : 0;
 }
 
-static int count_blocks(int fd, uint64_t size, uint64_t *sum)
+static int count(int fd, uint64_t size, bool runs, uint64_t *sum)
 {
 	const uint64_t per_block = BLOCK / PIECE;
 	uint64_t pages = (size + PIECE - 1) / PIECE;
@@ -214,12 +215,22 @@ static int count_blocks(int fd, uint64_t size, uint64_t *sum)
 	}
 	for (uint64_t i = 0; i < pages; i++) {
 		if (resident[i] & 1 && i / per_block != last) {
+			*sum += !runs || last == UINT64_MAX || i / per_block != last + 1;
 			last = i / per_block;
-			*sum += 1;
 		}
 	}
 	free(resident);
 	return map && munmap(map, size) < 0 ? -1 : 0;
+}
+
+static int count_blocks(int fd, uint64_t size, uint64_t *sum)
+{
+	return count(fd, size, false, sum);
+}
+
+static int count_runs(int fd, uint64_t size, uint64_t *sum)
+{
+	return count(fd, size, true, sum);
 }
 
 int main(int argc, char **argv)
@@ -232,6 +243,8 @@ int main(int argc, char **argv)
 		return each_file(argc, argv, forget);
 	if (argc > 2 && strcmp(argv[1], "blocks") == 0)
 		return each_file(argc, argv, count_blocks);
+	if (argc > 2 && strcmp(argv[1], "runs") == 0)
+		return each_file(argc, argv, count_runs);
 	if (argc < 4)
 		return 2;
 	fd = open(argv[2], O_RDONLY | O_CLOEXEC);

@@ -32,7 +32,16 @@ at_most 'requests at once under --max-connections=5' "$(stat_of peak)" 7
 unmnt
 ctl reset
 must_mnt --connections=8 --max-connections-per-host=3
-"$RGETFS" drop "$M/slow1"
-ok 'under --max-connections-per-host=3: all bytes' content "$M/slow1" /slow1
+"$RGETFS" drop "$M/slow1" "$M/slow2" "$M/slow3"
+pids=()
+for f in 1 2 3; do
+	content "$M/slow$f" "/slow$f" >"$T/read-$f" 2>&1 &
+	pids+=($!)
+done
+for i in 0 1 2; do
+	ended "under --max-connections-per-host=3, three files: all bytes of slow$((i + 1))" "${pids[i]}"
+done
+quiet
+at_least 'requests at once under it' "$(stat_of peak)" 3
 at_most 'requests at once under it' "$(stat_of peak)" 5
 done_testing

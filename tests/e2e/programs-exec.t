@@ -21,6 +21,17 @@ same 'mapping, strides of 512 KiB, four threads' '"$A" map data 512K 4'
 same 'private mapping' '"$A" map-private data 300K 4'
 same 'one descriptor, four threads' '"$A" pread data 200000 4'
 same 'mapping of every page' '"$A" map data 4096 4'
+# Never direct I/O for files of known size: it would refuse a shared mapping.
+printf '%s\n' "$U/f/data" ' out=learned' "$U/f/data" ' out=told' ' size=24000001' "$U/f/data" ' out=nothing' >"$T/list2"
+mkdir "$T/mnt2"
+"$RGETFS" mount --cache-dir="$T/cache" --fill=none "$T/list2" "$T/mnt2" || bail 'the second mount failed'
+want=$("$A" map "$T/local/data" 512K 4)
+for f in told learned; do
+	is "a shared mapping of what has nothing cached: $f" "$("$A" map "$T/mnt2/$f" 512K 4)" "$want"
+	cat "$T/mnt2/$f" >/dev/null
+	is "of what is complete: $f" "$("$A" map "$T/mnt2/$f" 512K 4)" "$want"
+done
+"$RGETFS" unmount "$T/mnt2"
 program 'sendfile' '"$A" sendfile data "$HOME/out" && cmp data "$HOME/out"' data
 program 'splice' '"$A" splice data "$HOME/out" && cmp data "$HOME/out"' data
 done_testing

@@ -32,6 +32,7 @@ at_most 'bytes sent' "$(all_sent)" 40000000
 n=$(all_requests)
 sleep 1
 remnt --offline
+uncached=
 for s in $small; do
 	ok "$s: after a remount" content "$M/s$s" "/s$s"
 done
@@ -40,7 +41,13 @@ for s in $big; do
 	# No sparse file of 2^53 bytes on ext4: then such a file is read without a cache.
 	if truncate -s "$s" "$T/sparse" 2>/dev/null; then
 		ok "$s: the end after a remount" piece "$M/s$s" "/s$s" $((s - 5000)) 5000
+	else
+		uncached="$uncached $s"
 	fi
 done
 is 'no request after the remount' "$(all_requests)" "$n"
+remnt --fill=none
+for s in $uncached; do
+	ok "$s: the end after a remount, fetched again" piece "$M/s$s" "/s$s" $((s - 5000)) 5000
+done
 done_testing

@@ -30,14 +30,21 @@ like 'and shown' "$("$RGETFS" status "$M")" '1 were wrong in the cache and were 
 ok 'right when read' content "$M/a" /a
 ok 'and verified' "$RGETFS" verify "$M/a"
 
-# The manifest now says that the content should be another one.
-list /a 'id=a' /b 'id=b' "$(sum_of /x $size)" /c
-ok 'reload' "$RGETFS" reload "$M"
+# Complete without a checksum; now the manifest has one, and it is another content's.
+list /a 'id=a' /b 'id=b' "$(sum_of /b $size)" /c 'id=c'
+remnt --fill=none
+ok 'c, without a checksum' content "$M/c" /c
+settled c
+is 'complete' "$(of_file c state)" complete
+list /a 'id=a' /b 'id=b' "$(sum_of /b $size)" /c 'id=c' "$(sum_of /x $size)"
 remnt --fill=none --offline
-complete=$(of_file b state)
-"$RGETFS" verify "$M" 2>"$T/err" >"$T/out"
-is 'wrong, unless it was not taken for complete' "$?" "$([ "$complete" = complete ] && echo 1 || echo 0)"
-fails 'not complete afterwards' eval '[ "$(of_file b state)" = complete ]'
+"$RGETFS" verify --json "$M" 2>"$T/err" >"$T/out"
+is 'a wrong checksum: exit status' $? 1
+is 'its file by name' "$(cat "$T/err")" "rgetfs: $M/c: the content differs from its checksum and was dropped"
+is 'the result' "$(jq -c '[.checksums, .checksums_bad]' "$T/out")" '[2,1]'
+is 'nothing of it is left' "$(of_file c bytes_cached)" 0
+fails 'and nothing of it comes back' head -c1 "$M/c"
+is 'the right one is still complete' "$(of_file b state)" complete
 "$RGETFS" verify "$T" 2>/dev/null
 is 'outside of a mount' $? 1
 "$RGETFS" verify 2>/dev/null

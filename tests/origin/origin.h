@@ -88,6 +88,7 @@ struct request {
 	/* NULL: not sent */
 	const char *host, *range, *if_range, *if_none_match, *if_modified_since, *if_match;
 	const char *accept_encoding, *authorization, *proxy_authorization, *cookie, *user_agent;
+	const char *x_api; /* any header that a user may give, as a secret */
 };
 
 /* serve.c: the life of a connection; frees it. */

@@ -47,6 +47,7 @@ static void take_field(struct request *rq, const char *name, const char *value)
 		{"Authorization", offsetof(struct request, authorization)},
 		{"Proxy-Authorization", offsetof(struct request, proxy_authorization)},
 		{"Cookie", offsetof(struct request, cookie)},
+		{"X-Api", offsetof(struct request, x_api)},
 		{"User-Agent", offsetof(struct request, user_agent)},
 	};
 

@@ -155,6 +155,7 @@ static void log_exchange(struct stats *s, const struct exchange *x)
 	json_field(&b, "authorization", rq->authorization);
 	json_field(&b, "proxy_authorization", rq->proxy_authorization);
 	json_field(&b, "cookie", rq->cookie);
+	json_field(&b, "x_api", rq->x_api);
 	json_field(&b, "user_agent", rq->user_agent);
 	strbuf_addf(&b,
 		    ",\"nth\":%" PRIu64 ",\"status\":%d,\"first\":%" PRIu64 ",\"end\":%" PRIu64

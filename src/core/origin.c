@@ -328,7 +328,7 @@ void origin_holds(struct sched_origin *o, uint64_t now_us)
 void sched_origin_info(const struct sched_origin *o, struct sched_origin_info *ret)
 {
 	*ret = (struct sched_origin_info){
-		.running = o->running,
+		.running = o->running - o->away,
 		.budget = o->budget,
 		.banned_until_us = o->banned_until_us,
 		.bans = o->bans,

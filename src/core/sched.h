@@ -15,7 +15,8 @@
  * Always true:
  *   S1  leases of a task never overlap, unless one is a hedge of the other.
  *   S2  a lease starts at a block boundary and ends at one or at the size; cuts and steals too.
- *   S3  no origin has more running leases than its budget, nor all of them more than the ceiling.
+ *   S3  no origin has more running leases than its budget, nor all of them more than the ceiling;
+ *       leases that were redirected to it come on top, until their sources are known to lead there.
  *   S4  no lower class is started on an origin while a demand could be started there.
  *   S5  a banned origin gets at most one request while banned, at the end of its ban (the test
  * request).
@@ -131,6 +132,9 @@ void sched_task_set_ranges(struct sched_task *t, unsigned int index, const struc
 void sched_task_set_size(struct sched *s, struct sched_task *t, uint64_t size, uint64_t now_us);
 /* Ask for size and validator; prio DEMAND when somebody waits. Asking again may raise it. */
 int sched_task_probe(struct sched *s, struct sched_task *t, enum prio prio, uint64_t now_us);
+/* What the source is asked for goes to o from now on, whose ban and budget count. */
+void sched_source_set_origin(struct sched *s, struct sched_task *t, unsigned int index,
+			     struct sched_origin *o);
 /* Forget what its sources did wrong (the user's word, a reload). */
 void sched_task_forgive(struct sched *s, struct sched_task *t, uint64_t now_us);
 
@@ -154,6 +158,12 @@ void sched_want_set_prio(struct sched *s, struct sched_want *w, enum prio prio, 
 void sched_lease_connected(struct sched *s, struct lease *l, uint64_t connect_us, uint64_t now_us);
 /* The final header came and was judged good; the time to first byte is now. */
 void sched_lease_answered(struct sched *s, struct lease *l, uint64_t now_us);
+/*
+ * o answers l, or fails to, although another was asked (a redirect): ban, holds, rate and times are
+ * o's from here on. l counts at both, as a guest at o: its answer can't be put off any more.
+ */
+void sched_lease_set_origin(struct sched *s, struct lease *l, struct sched_origin *o,
+			    uint64_t now_us);
 /*
  * The answer is the whole body from 0. True: l is now the lease of [0, size) and its body is to be
  * kept; false: end it (another whole body is under way, or ranges of this task are served

@@ -68,10 +68,12 @@ static unsigned int check_origin(const struct sched *s, const struct sched_origi
 		must(l->state == LEASE_RUNNING, "ended lease at an origin");
 		must(l->slot != l->cancelled, "a cancelled lease has no slot, a running one has");
 		running += l->slot;
-		tests += l->slot && o->banned_until_us && l->start_us >= o->banned_until_us;
+		tests += l->slot && !l->via && o->banned_until_us &&
+			 l->start_us >= o->banned_until_us;
 	}
-	must(running == o->running, "running leases of an origin miscounted");
-	must(o->running <= s->cfg.max_per_origin, "S3: more leases than the ceiling of an origin");
+	must(running + o->away == o->running, "running leases of an origin miscounted");
+	must(o->running - o->guests <= s->cfg.max_per_origin,
+	     "S3: more leases than the ceiling of an origin");
 	must(tests <= 1, "S5: more than one test request");
 	return running;
 }

@@ -52,7 +52,7 @@ static struct lease_priv *slot_victim(struct sched_origin *o, enum prio p, bool 
 
 	*ret_yielding = false;
 	TAILQ_FOREACH (l, &o->sched->running, sched_entry) {
-		if (own && l->origin != o)
+		if (own && l->origin != o && l->via != o)
 			continue;
 		*ret_yielding = *ret_yielding || l->yielding;
 		if (lower(l, p) && better_victim(l, best))

@@ -76,7 +76,8 @@ TAILQ_HEAD(origin_list, sched_origin);
 struct lease_priv {
 	struct lease pub;
 	enum lease_state state;
-	struct sched_origin *origin;
+	struct sched_origin *origin; /* that answers it */
+	struct sched_origin *via; /* … and that was asked for it, whose slot it holds as well */
 	TAILQ_ENTRY(lease_priv) task_entry; /* task->leases by offset; not for hedges and probes */
 	TAILQ_ENTRY(lease_priv) origin_entry; /* origin->leases while RUNNING */
 	TAILQ_ENTRY(lease_priv) sched_entry;  /* sched->running while it has a slot */
@@ -202,6 +203,8 @@ struct sched_origin {
 	bool ready, dirty;
 	enum prio ready_prio;
 	unsigned int running, budget;
+	unsigned int guests; /* of running: asked elsewhere, redirected here */
+	unsigned int away;   /* of running: asked here, answered elsewhere */
 	struct lease_list leases;
 	struct task_list queue[PRIO_COUNT], probes[PRIO_COUNT];
 	/* ban */

@@ -182,6 +182,58 @@ struct lease_priv *lease_start_hedge(struct lease_priv *of, unsigned int index, 
 	return l;
 }
 
+/* The slot of whom it was asked. */
+static void lease_leave_via(struct lease_priv *l)
+{
+	struct sched_origin *o = l->via;
+
+	if (!o)
+		return;
+	l->via = NULL;
+	l->origin->guests--;
+	o->running--;
+	o->away--;
+	if (o->test == l)
+		o->test = NULL;
+	origin_touch(o);
+}
+
+void sched_lease_set_origin(struct sched *s, struct lease *pub, struct sched_origin *o,
+			    uint64_t now_us)
+{
+	struct lease_priv *l = lease_priv(pub);
+	struct sched_origin *before = l->origin;
+
+	(void)s;
+	if (before == o || l->state != LEASE_RUNNING)
+		return;
+	TAILQ_REMOVE(&before->leases, l, origin_entry);
+	TAILQ_INSERT_TAIL(&o->leases, l, origin_entry);
+	l->origin = o;
+	origin_touch(before);
+	origin_touch(o);
+	/* It told where to go. */
+	if (before->test == l)
+		origin_unban(before);
+	if (!l->slot)
+		return;
+	if (!l->via) {
+		l->via = before;
+		before->away++;
+	} else {
+		before->running--;
+		before->guests--;
+	}
+	if (l->via == o) {
+		l->via = NULL;
+		o->away--;
+		return;
+	}
+	o->guests++;
+	if (o->running++ == 0)
+		meter_restart(&o->meter, now_us);
+}
+
 void lease_release_slot(struct lease_priv *l)
 {
 	struct sched_task *t = l->pub.task, *waiting;
@@ -197,6 +249,7 @@ void lease_release_slot(struct lease_priv *l)
 		t->running--;
 	if (l->origin->test == l)
 		l->origin->test = NULL;
+	lease_leave_via(l);
 	origin_touch(l->origin);
 	while ((waiting = TAILQ_FIRST(&s->spilling))) {
 		task_unspill(waiting);

@@ -16,7 +16,8 @@ void sched_lease_connected(struct sched *s, struct lease *pub, uint64_t connect_
 	l->connected = true;
 	l->connected_us = now_us;
 	if (connect_us)
-		origin_connect_sample(l->origin, connect_us, now_us - l->start_us);
+		origin_connect_sample(l->origin, connect_us,
+				      l->via ? connect_us : now_us - l->start_us);
 }
 
 /* The first of two that were asked for the same decides: the other has brought nothing yet. */

@@ -96,6 +96,16 @@ enum verdict source_why(const struct sched_task *t)
 	return t->last != VERDICT_PART ? t->last : VERDICT_INTERNAL;
 }
 
+void sched_source_set_origin(struct sched *s, struct sched_task *t, unsigned int index,
+			     struct sched_origin *o)
+{
+	(void)s;
+	if (t->source[index].origin == o)
+		return;
+	t->source[index].origin = o;
+	task_kick(t);
+}
+
 void source_good(struct sched_task *t, unsigned int index)
 {
 	struct source *src = &t->source[index];

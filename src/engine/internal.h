@@ -327,6 +327,7 @@ struct source {
 	struct origin *origin;
 	unsigned int url;    /* index in the entry */
 	char *resolved;	     /* where its redirect led, while that works; NULL */
+	struct origin *at;   /* of that, else its own: who is asked */
 	bool no_if_range;    /* answered If-Range with 200 and our own validator */
 	uint64_t refused_us; /* when that was learned */
 	/* Another ETag than ours, where nothing else differs: seen so often in a row, last at. */
@@ -370,6 +371,10 @@ void task_close(struct task *t);
 void task_put(struct task *t);
 /* Hand wants to the sched whose version has been loaded. True: others still wait for that. */
 bool task_admit(struct task *t, uint64_t now_us);
+/* Where the redirect of source index leads, from now on; NULL: nowhere. Takes url over. */
+void task_resolve(struct task *t, unsigned int index, char *url);
+/* The origin of url as the sched knows it; NULL: of none, or no memory. Engine thread. */
+struct origin *origin_enter(struct engine *e, const char *url);
 /* Ask for w (its kind, prio and range set). Failures come as want_failed(). */
 void want_add(struct task *t, struct want *w, uint64_t now_us);
 void want_remove(struct want *w, uint64_t now_us);
@@ -442,18 +447,19 @@ struct pull {
 	bool ask_again; /* only If-Range was refused: the range may be had without it */
 	uint64_t total; /* of the object, as answered */
 	char *resolved;
+	char *asked; /* the URL whose verdict result is; NULL none */
+	bool connected;
 	struct transfer_result result;
 	struct chunk *tail; /* last, partial block of a stream without length: kept until its end is
 			       sure */
 	uint64_t tail_off;
 	uint64_t counted; /* bytes already in the object's counters */
-	struct msg connected_msg, answered_msg, progress_msg, ended_msg, written_msg;
+	struct msg answered_msg, progress_msg, ended_msg, written_msg;
 };
 extern const struct transfer_ops pull_ops;
 extern const struct sched_ops engine_sched_ops;
 /* One chunk (or the transfer itself) less to wait for; the last posts written_msg. Any thread. */
 void pull_unpend(struct pull *p);
-void pull_connected(struct engine *e, struct msg *m);
 void pull_answered(struct engine *e, struct msg *m);
 void pull_progressed(struct engine *e, struct msg *m);
 void pull_ended(struct engine *e, struct msg *m);

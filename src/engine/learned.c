@@ -175,7 +175,7 @@ static void recall_source(struct task *t, unsigned int i, const struct learned_s
 	struct source *s = &t->source[i];
 
 	if (!s->resolved && k->resolved)
-		s->resolved = strdup(k->resolved);
+		task_resolve(t, i, strdup(k->resolved));
 	if (clock_now_us() - k->refused_us < REFUSALS_KEEP_US) {
 		s->refused_us = k->refused_us;
 		s->no_if_range = k->no_if_range;

@@ -66,6 +66,7 @@ static void pull_free(struct pull *p)
 	task_put(t);
 	version_put(p->version);
 	free(p->resolved);
+	free(p->asked);
 	free(p);
 }
 
@@ -293,13 +294,6 @@ const struct sched_ops engine_sched_ops = {
 
 /* ---- messages ---- */
 
-void pull_connected(struct engine *e, struct msg *m)
-{
-	struct pull *p = container_of(m, struct pull, connected_msg);
-
-	sched_lease_connected(e->sched, p->lease, p->connect_us, clock_now_us());
-}
-
 static void pull_count(struct pull *p, uint64_t bytes)
 {
 	if (p->task->obj && bytes > p->counted)
@@ -376,9 +370,10 @@ static void source_learn(struct pull *p)
 {
 	struct source *s = &p->task->source[p->source];
 
-	if (p->resolved) {
-		free(s->resolved);
-		s->resolved = p->resolved;
+	/* A hint that was used and is not confirmed has died: the manifest's URL itself answered.
+	 */
+	if (p->resolved || p->used_resolved) {
+		task_resolve(p->task, p->source, p->resolved);
 		p->resolved = NULL;
 	}
 	if (p->use.if_range_refused) {
@@ -472,6 +467,9 @@ void pull_answered(struct engine *e, struct msg *m)
 	uint64_t now_us = clock_now_us();
 
 	source_learn(p);
+	sched_lease_set_origin(e->sched, p->lease, t->source[p->source].at->sched, now_us);
+	if (p->connected)
+		sched_lease_connected(e->sched, p->lease, p->connect_us, now_us);
 	/* One that is asked again without If-Range says nothing of ranges. */
 	if (p->answer == VERDICT_WHOLE && !p->ask_again) {
 		p->whole_lease = sched_lease_whole(e->sched, p->lease, now_us);
@@ -492,32 +490,53 @@ void pull_answered(struct engine *e, struct msg *m)
 	object_learn(t->obj, p);
 }
 
-static void note_failure(struct object *o, struct pull *p, enum verdict v)
+/* Whom the verdict is on: the host that was asked last. */
+static struct origin *pull_blamed(const struct pull *p)
+{
+	struct origin *o = p->asked ? origin_enter(p->e, p->asked) : NULL;
+
+	return o ? o : p->task->source[p->source].at;
+}
+
+/*
+ * A hint that failed is dropped; but one whose host is banned now is kept, or made: asked again,
+ * the manifest's URL would only lead there during the ban.
+ */
+static void resolve_failed(struct pull *p, const struct origin *at, enum verdict_class class)
 {
 	struct source *s = &p->task->source[p->source];
+
+	if (class == VERDICT_CLASS_ORIGIN && at != s->origin) {
+		task_resolve(p->task, p->source, p->asked);
+		p->asked = NULL;
+	} else if (p->used_resolved) {
+		task_resolve(p->task, p->source, NULL);
+	}
+}
+
+static void note_failure(struct object *o, struct pull *p, const struct origin *at, enum verdict v)
+{
 	enum verdict_class class = verdict_class(v);
 
 	if (class == VERDICT_CLASS_GOOD || (class == VERDICT_CLASS_OURS && v != VERDICT_CACHE))
 		return;
-	if (p->used_resolved && class != VERDICT_CLASS_OURS) {
-		free(s->resolved);
-		s->resolved = NULL;
-	}
+	if (class != VERDICT_CLASS_OURS)
+		resolve_failed(p, at, class);
 	if (class == VERDICT_CLASS_ORIGIN || class == VERDICT_CLASS_RETRY)
 		atomic_fetch_add(&o->retries, 1);
 	if (v == VERDICT_SIZE)
 		object_set_error(o,
 				 "%s: %s: the manifest says %" PRIu64 " bytes, the server %" PRIu64
 				 " (correct the manifest, or index it again; then rgetfs reload)",
-				 verdict_name(v), s->origin->key, o->manifest_size, p->total);
+				 verdict_name(v), at->key, o->manifest_size, p->total);
 	else if (v == VERDICT_CHECKSUM && o->etag_pinned && !object_content_pinned(o))
 		object_set_error(o,
 				 "%s: %s: another version than the manifest's ETag says "
 				 "(index it again, then rgetfs reload)",
-				 verdict_name(VERDICT_CHANGED), s->origin->key);
+				 verdict_name(VERDICT_CHANGED), at->key);
 	else
-		object_set_error(o, "%s: %s: %s%s%s%s", verdict_name(v), s->origin->key,
-				 verdict_text(v), p->result.detail[0] ? " (" : "", p->result.detail,
+		object_set_error(o, "%s: %s: %s%s%s%s", verdict_name(v), at->key, verdict_text(v),
+				 p->result.detail[0] ? " (" : "", p->result.detail,
 				 p->result.detail[0] ? ")" : "");
 	tell_verdict(o, p, v);
 }
@@ -557,15 +576,18 @@ void pull_ended(struct engine *e, struct msg *m)
 	enum verdict v = p->mismatch || p->probe_changed ? VERDICT_CHANGED : p->result.verdict;
 	uint64_t now_us = clock_now_us();
 	uint64_t pos = p->result.pos > p->slice_off ? p->result.pos - p->slice_off : 0;
+	struct origin *at = pull_blamed(p);
 	bool changed;
 
 	p->ended = true;
+	if (verdict_class(v) != VERDICT_CLASS_OURS)
+		sched_lease_set_origin(e->sched, l, at->sched, now_us);
 	if (o) {
 		pull_count(p, p->result.bytes_received);
 		atomic_fetch_add(&o->bytes_discarded, p->result.bytes_discarded);
 		if (v == VERDICT_CHANGED)
 			v = change_meant(p, o);
-		note_failure(o, p, v);
+		note_failure(o, p, at, v);
 	}
 	changed = v == VERDICT_CHANGED;
 	pos = max_u64(min_u64(pos, atomic_load(&l->end)), l->off);

@@ -53,6 +53,15 @@ struct origin *origin_get(struct engine *e, const char *url)
 	return o;
 }
 
+struct origin *origin_enter(struct engine *e, const char *url)
+{
+	struct origin *o = origin_get(e, url);
+
+	if (o && !o->sched)
+		o->sched = sched_origin_get(e->sched, o->key);
+	return o && o->sched ? o : NULL;
+}
+
 static size_t origins_list_locked(struct engine *e, struct origin **list, size_t room)
 	REQUIRES(e->lock)
 {

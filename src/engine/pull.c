@@ -16,8 +16,9 @@ static void pull_on_connected(void *user, uint64_t connect_us)
 {
 	struct pull *p = user;
 
+	/* Told with the answer, when it is known whose connection it is. */
 	p->connect_us = connect_us;
-	engine_post(p->e, &p->connected_msg, pull_connected);
+	p->connected = true;
 }
 
 /* The object's size as this answer tells it; SIZE_UNKNOWN. */
@@ -204,6 +205,8 @@ static void pull_on_end(void *user, const struct transfer_result *res, const str
 	struct pull *p = user;
 
 	p->result = *res;
+	p->result.url = NULL;
+	p->asked = res->url ? strdup(res->url) : NULL;
 	if (p->mismatch)
 		p->result.verdict = VERDICT_CHANGED;
 	else if (p->probe && p->answered)

@@ -41,12 +41,8 @@ static int task_sources(struct task *t)
 			s->validator = VALIDATOR_INIT;
 			if (t->main == (int)i)
 				s->validator = t->obj->validator;
-			s->origin = origin_get(e, t->entry.url[i]);
+			s->origin = s->at = origin_enter(e, t->entry.url[i]);
 			if (!s->origin)
-				return -ENOMEM;
-			if (!s->origin->sched)
-				s->origin->sched = sched_origin_get(e->sched, s->origin->key);
-			if (!s->origin->sched)
 				return -ENOMEM;
 			n++;
 		}
@@ -54,6 +50,18 @@ static int task_sources(struct task *t)
 	t->source_count = n;
 	main_url_to_source(t);
 	return 0;
+}
+
+void task_resolve(struct task *t, unsigned int index, char *url)
+{
+	struct source *s = &t->source[index];
+	struct origin *at = url ? origin_enter(t->e, url) : NULL;
+
+	free(s->resolved);
+	s->resolved = url;
+	s->at = at ? at : s->origin;
+	if (t->st)
+		sched_source_set_origin(t->e->sched, t->st, index, s->at->sched);
 }
 
 static int task_enter(struct task *t)

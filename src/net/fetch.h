@@ -51,6 +51,8 @@ struct transfer_result {
 	uint64_t bytes_discarded; /* … and were not handed on */
 	uint64_t retry_after_us;  /* the server's wish, 0 none */
 	unsigned int redirects;
+	const char
+		*url; /* that was asked last, whose verdict it is; NULL none. Until end() returns */
 	char detail[160]; /* for a person: status line or libcurl's words; no secrets */
 };
 

@@ -60,6 +60,7 @@ static void run_report(struct run *r, enum verdict v, CURLcode code)
 		.bytes_received = r->bytes_received,
 		.bytes_discarded = r->bytes_discarded,
 		.redirects = r->redirects,
+		.url = r->url,
 	};
 
 	if (r->resp->retry_after_s > 0)

@@ -530,6 +530,93 @@ START_TEST(a_ban_ends_with_one_test_request)
 }
 END_TEST
 
+/* Asked at a, answered by b: the ban is b's, and what leads there waits for it. */
+START_TEST(a_redirect_is_judged_where_it_leads)
+{
+	struct sched_task *other, *direct;
+	struct sched_origin_info a, b;
+	struct sched_want *w;
+	enum verdict why;
+
+	defaults();
+	begin(64 * MIB, 1);
+	ck_assert_int_eq(sched_task_new(s, MIB, origin, 1, NULL, &other), 0);
+	ck_assert_int_eq(sched_task_new(s, 64 * MIB, origin + 1, 1, NULL, &direct), 0);
+	want(10 * MIB, 10 * MIB + 1, PRIO_DEMAND);
+	tick(0);
+	ck_assert_uint_eq(starts, 1);
+	sched_source_set_origin(s, task, 0, origin[1]);
+	sched_lease_set_origin(s, started[0], origin[1], now);
+	sched_check(s);
+	sched_origin_info(origin[0], &a);
+	sched_origin_info(origin[1], &b);
+	ck_assert_uint_eq(a.running, 0);
+	ck_assert_uint_eq(b.running, 1);
+	sched_lease_ended(s, started[0], VERDICT_BUSY, 10 * MIB, 20 * SEC, now);
+	sched_lease_written(s, started[0], now);
+	tick(0);
+	sched_origin_info(origin[0], &a);
+	sched_origin_info(origin[1], &b);
+	ck_assert_uint_eq(a.banned_until_us, 0);
+	ck_assert_uint_ge(b.banned_until_us, now + 20 * SEC);
+	ck_assert_uint_eq(b.running, 0);
+
+	ck_assert_int_eq(sched_want_add(s, other, range_make(0, 1), PRIO_DEMAND, NULL, now, &w,
+					&why),
+			 0);
+	ck_assert_int_eq(sched_want_add(s, direct, range_make(20 * MIB, 20 * MIB + 1), PRIO_DEMAND,
+					NULL, now, &w, &why),
+			 0);
+	tick(SEC);
+	ck_assert_uint_eq(starts, 2);
+	ck_assert_ptr_eq(started[1]->task, other);
+	finish(started[1], VERDICT_PART, MIB);
+	/* One test request at the end of the ban. */
+	tick(b.banned_until_us - now);
+	ck_assert_uint_eq(starts, 3);
+	finish(started[2], VERDICT_PART, end_of(started[2]));
+	ck_assert_uint_eq(starts, 4);
+	sched_task_close(s, task, now);
+	sched_task_close(s, other, now);
+	sched_task_close(s, direct, now);
+	finish(started[3], VERDICT_CANCELLED, 0);
+	sched_free(s);
+	rangeset_done(&have);
+}
+END_TEST
+
+/* Back where it was asked, and on to a third: each move keeps the counts. */
+START_TEST(a_lease_moves_as_often_as_it_likes)
+{
+	struct sched_origin_info a, b, c;
+	struct sched_origin *third;
+
+	defaults();
+	begin(64 * MIB, 1);
+	third = sched_origin_get(s, "http://c:80");
+	want(0, 1, PRIO_DEMAND);
+	tick(0);
+	sched_lease_set_origin(s, started[0], origin[1], now);
+	sched_check(s);
+	sched_lease_set_origin(s, started[0], third, now);
+	sched_check(s);
+	sched_lease_set_origin(s, started[0], origin[0], now);
+	sched_check(s);
+	sched_origin_info(origin[0], &a);
+	sched_origin_info(origin[1], &b);
+	sched_origin_info(third, &c);
+	ck_assert_uint_eq(a.running, 1);
+	ck_assert_uint_eq(b.running + c.running, 0);
+	sched_lease_set_origin(s, started[0], third, now);
+	sched_task_close(s, task, now);
+	sched_check(s);
+	sched_lease_set_origin(s, started[0], origin[1], now);
+	finish(started[0], VERDICT_CANCELLED, 0);
+	sched_free(s);
+	rangeset_done(&have);
+}
+END_TEST
+
 START_TEST(a_whole_body_serves_everything)
 {
 	struct lease *l;
@@ -904,6 +991,8 @@ int main(void)
 	tcase_add_test(tc, mirrors_in_order_and_the_end_of_all);
 	tcase_add_test(tc, a_broken_transfer_goes_on_where_it_was);
 	tcase_add_test(tc, a_ban_ends_with_one_test_request);
+	tcase_add_test(tc, a_redirect_is_judged_where_it_leads);
+	tcase_add_test(tc, a_lease_moves_as_often_as_it_likes);
 	tcase_add_test(tc, a_whole_body_serves_everything);
 	tcase_add_test(tc, one_whole_body_may_be_a_bad_moment);
 	tcase_add_test(tc, a_far_demand_doubts_a_whole_body);

@@ -1,13 +1,15 @@
 /*
  * reader.c - threads that read a mount in every way and know what each byte must be
  *
- *   reader --mount DIR --files FILE --state FILE [--seed N] [--seconds N] [--threads N]
+ *   reader --mount DIR --files FILE --state FILE [--seed N] [--seconds N] [--threads N] [--strict]
  *
  * FILE is as oracle.h has it. Each opened file must be one of those contents in
  * one of its versions, all of it. An error is right where servers fail and mounts go away; a wrong
  * byte, a short read, an ESTALE or a read that does not end never is. The state file holds "N
  * WORD", N another one for each mount: "up"; "down", nothing is opened; "pause", nothing stays open
  * either.
+ *
+ * With --strict no error is right but that a name is gone.
  *
  * Prints one line of counts; exits 1 when something was wrong, 3 when a read hung.
  */
@@ -52,6 +54,7 @@ struct thread {
 static struct {
 	const char *mount, *state;
 	uint64_t seed, seconds, threads;
+	bool strict;
 	struct thread thread[THREADS_MAX];
 	atomic_bool stop;
 	atomic_uint_fast64_t opens, reads, bytes, eio, gone, absent, faults;
@@ -125,11 +128,11 @@ static bool may_fail(int error, const struct file *f)
 	switch (error) {
 	case EIO:
 		atomic_fetch_add(&g.eio, 1);
-		return true;
+		return !g.strict;
 	case ENOTCONN:
 	case ECONNABORTED:
 		atomic_fetch_add(&g.gone, 1);
-		return true;
+		return !g.strict;
 	case ENOENT:
 		atomic_fetch_add(&g.absent, 1);
 		return f->optional;
@@ -340,6 +343,8 @@ static void read_mapped(struct thread *t, struct opened *o)
 		atomic_fetch_add(&g.reads, 1);
 		if (!came) {
 			atomic_fetch_add(&g.faults, 1);
+			if (g.strict)
+				complain("%s: no page at %" PRIu64, o->file->name, off);
 			break;
 		}
 		check(t, o, off, len);
@@ -454,6 +459,7 @@ static int parse_options(int argc, char **argv)
 						{"seed", required_argument, NULL, 's'},
 						{"seconds", required_argument, NULL, 'n'},
 						{"threads", required_argument, NULL, 't'},
+						{"strict", no_argument, NULL, 'x'},
 						{0}};
 	const char *files = NULL;
 	int c, r = 0;
@@ -471,6 +477,8 @@ static int parse_options(int argc, char **argv)
 			r = parse_u64(optarg, UINT64_MAX, &g.seed);
 		else if (c == 'n')
 			r = parse_u64(optarg, UINT32_MAX, &g.seconds);
+		else if (c == 'x')
+			g.strict = true;
 		else if (c == 't')
 			r = parse_u64(optarg, THREADS_MAX, &g.threads);
 		else
@@ -530,7 +538,7 @@ int main(int argc, char **argv)
 
 	if (parse_options(argc, argv) < 0) {
 		fputs("Usage: reader --mount DIR --files FILE --state FILE [--seed N] [--seconds N] "
-		      "[--threads N]\n",
+		      "[--threads N] [--strict]\n",
 		      stderr);
 		return 2;
 	}

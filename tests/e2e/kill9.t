@@ -27,7 +27,7 @@ distinct() {
 
 # What the round before left, in a mount of its own daemon.
 after_kill() { # ROUND
-	local f sent before want
+	local f sent want line
 	told >"$T/told-now" || return 1
 	jq -e -n --slurpfile was "$T/told" --slurpfile is "$T/told-now" \
 		'[$was[0] | to_entries[] | select(.value > ($is[0][.key] // 0))] | if length > 0 then . else empty end' >"$T/err" &&
@@ -74,7 +74,7 @@ is 'files with durable bytes fetched again' "$refetched" 0
 is 'mounts that failed after a kill' "$dead" 0
 at_least 'kills after a whole file was durable' "$whole" $((rounds / 5))
 at_least 'kills in the middle of one' "$part" $((rounds / 5))
-for f in a b done; do
+for f in a b "done"; do
 	for i in $(seq "$rounds"); do
 		content "$M/$f$i" "/$f$i" >"$T/err" || diag "$f$i: $(cat "$T/err")"
 		[ -s "$T/err" ] && wrong=$((wrong + 1))

@@ -114,6 +114,7 @@ skip_all() { # WHY
 }
 
 done_testing() {
+	diag "took $SECONDS s"
 	printf '1..%d\n' "$tap_count"
 	tap_done=1
 	exit "$tap_failed"

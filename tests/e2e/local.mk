@@ -85,3 +85,10 @@ EXTRA_DIST += tests/e2e/lib.sh tests/e2e/programs.sh
 TEST_EXTENSIONS = .t
 T_LOG_DRIVER = env AM_TAP_AWK='$(AWK)' $(SHELL) $(top_srcdir)/build-aux/tap-driver.sh
 AM_TESTS_ENVIRONMENT = RGETFS_BUILD='$(abs_top_builddir)'; export RGETFS_BUILD;
+
+# The end-to-end tests alone, and which of them took longest.
+.PHONY: check-e2e
+check-e2e: $(check_PROGRAMS) $(bin_PROGRAMS)
+	$(MAKE) check TESTS='$(e2e_tests)'; status=$$?; \
+	grep -H '^# took' $(e2e_tests:.t=.log) | sed 's/^\(.*\)\.log:# took \(.*\)/\2 \1/' | sort -rn | head -n 10; \
+	exit $$status

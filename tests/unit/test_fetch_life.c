@@ -7,6 +7,7 @@
 #include <sys/socket.h>
 
 #include "base/clock.h"
+#include "net/limiter.h"
 
 /* Long enough for a busy machine to answer in, short enough to wait for. */
 #define STALL_US UINT64_C(1500000)
@@ -331,8 +332,34 @@ START_TEST(rates_are_limited)
 	/* At this rate it would be half an hour: what it is not for does not wait. */
 	cfg.fill_rate_bps = 1024;
 	limited(&cfg, false, false);
-	cfg.limit_rate_bps = 1024;
-	limited(&cfg, true, true);
+	/* The limit is for everybody; urgent ones may owe a little at their end. */
+	cfg.fill_rate_bps = 0;
+	cfg.limit_rate_bps = 4 * MIB;
+	ck_assert_uint_ge(limited(&cfg, false, true), 350 * USEC_PER_MS);
+}
+END_TEST
+
+/* What is urgent takes of the limit first, others what it leaves; beyond a small debt all wait. */
+START_TEST(urgent_ones_take_first)
+{
+	struct limiter l;
+	uint64_t first, last;
+
+	limiter_init(&l, MIB, 0);
+	limiter_take(&l, (uint64_t)l.burst, 0);
+	ck_assert_uint_eq(limiter_wait_until(&l, false, 0), 0);
+	limiter_take(&l, (uint64_t)l.burst / 2, 0);
+	ck_assert_uint_gt(limiter_wait_until(&l, false, 0), 0);
+	ck_assert_uint_eq(limiter_wait_until(&l, true, 0), 0);
+	limiter_take(&l, MIB, 0);
+	first = limiter_wait_until(&l, true, 0);
+	last = limiter_wait_until(&l, false, 0);
+	ck_assert_uint_ge(first, 900 * USEC_PER_MS);
+	ck_assert_uint_gt(last, first);
+	ck_assert_uint_eq(limiter_wait_until(&l, true, first + USEC_PER_MS), 0);
+	ck_assert_uint_gt(limiter_wait_until(&l, false, first + USEC_PER_MS), 0);
+	ck_assert_uint_eq(limiter_wait_until(&l, false, last + USEC_PER_MS), 0);
+	limiter_done(&l);
 }
 END_TEST
 
@@ -382,6 +409,7 @@ int main(void)
 	tcase_add_test(t, cancel_while_held);
 	tcase_add_test(t, stall_of_what_went_on_after_a_hold);
 	tcase_add_test(t, rates_are_limited);
+	tcase_add_test(t, urgent_ones_take_first);
 	tcase_add_test(t, limit_is_shared);
 	suite_add_tcase(s, t);
 	return test_main(s);

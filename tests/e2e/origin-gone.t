@@ -14,6 +14,7 @@ like 'could not ask: no ENOENT' "$( (head -c1 <"$M/c") 2>&1)" 'Input/output erro
 like 'could not ask: says so' "$(of_file c error)" '^connect: '
 is 'could not ask what is not in the manifest: a failure' "$(stat -c %s "$M/b" 2>&1 | grep -c 'No such file')" 0
 ok 'ls' ls -l "$M"
+# shellcheck disable=SC2012 # the names are known
 is 'and shows all names' "$(ls "$M" | tr '\n' ' ')" 'a b c '
 origin_start '/* size=300000 fault=status:404'
 asked() { head -c1 "$M/c" 2>/dev/null || [[ $(of_file c error) != connect:* ]]; }

@@ -6,7 +6,7 @@ size=64M
 rate=$((2 * 1048576))
 origin_start "/* size=$size"
 list /bulk /random /filled
-allowed() { echo $((rate * 115 / 100 * $1 / 1000 + 1048576)); } # MS: bytes, with what may come at once at the beginning
+allowed() { echo $((rate * 115 * $1 / 100000 + 1048576)); } # MS: bytes, with what may come at once at the beginning
 
 must_mnt --fill=none --limit-rate=2M
 stat "$M/bulk" "$M/random" >/dev/null

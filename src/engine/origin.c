@@ -69,7 +69,7 @@ static size_t origins_list_locked(struct engine *e, struct origin **list, size_t
 	size_t count = 0;
 
 	LIST_FOREACH (o, &e->origins, link) {
-		if (count < room)
+		if (list && count < room)
 			list[count] = o;
 		count++;
 	}

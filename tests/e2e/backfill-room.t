@@ -18,7 +18,7 @@ is 'and no more' "$(complete)" 3
 is 'nothing was begun that does not fit' "$(total bytes_cached)" $((3 * n))
 is 'nothing was fetched in vain' "$(all_sent)" $((3 * n))
 is 'nothing was evicted' "$(grep -c eviction: "$T/log")" 0
-files=$(status | jq -r '.files[] | select(.state == "complete") | .path')
+whole=$(status | jq -r '.files[] | select(.state == "complete") | .path')
 
 ok 'an order evicts others' "$RGETFS" fill "$M/f7" "$M/f8" "$M/f9" "$M/f6"
 is 'and each of its files was fetched once' "$(for f in f6 f7 f8 f9; do sent /$f; done | awk '{ s += $1 } END { print (s >= 4 * '$n' && s <= 5 * '$n') }')" 1
@@ -30,6 +30,6 @@ is 'the reason' "$(cat "$T/err")" "rgetfs: $M/huge: larger than the cache may be
 is 'and nothing of it was fetched' "$(sent /huge)" 0
 ok 'right bytes' content "$M/f9" /f9
 ok 'a reader evicts too' content "$M/huge" /huge
-diag "complete at first: $files"
+diag "complete at first: $whole"
 unmnt
 done_testing

@@ -5,10 +5,10 @@
  *
  * Always true:
  *   B1  a chunk begins on the grid of blocks, and what leaves here ends on it or at the object's
- * end. B2  no byte at or behind the lease's end, as it is when the byte comes, is handed on. B3 pos
- * <= chunk_off, chunk_off + chunk->len == at while a chunk is open. One copy: from libcurl's buffer
- * into the chunk. (A second, of less than a block, where whole blocks have to go before the one
- * behind them is whole.)
+ * end. B2  no byte at or behind the lease's end, as it is when the byte comes, or of the range that
+ * the response named, is handed on. B3 pos <= chunk_off, chunk_off + chunk->len == at while a chunk
+ * is open. One copy: from libcurl's buffer into the chunk. (A second, of less than a block, where
+ * whole blocks have to go before the one behind them is whole.)
  */
 #include "base/clock.h"
 #include "net/run.h"
@@ -143,6 +143,15 @@ static size_t body_enough(struct run *r, size_t len, size_t surplus, uint64_t no
 	return run_drain(r, rest, run_worth_draining(r), now_us) ? len : 0;
 }
 
+/* More than its Content-Range says, which only a body without a length can bring: nobody knows of
+ * what. */
+static size_t body_beyond(struct run *r, size_t surplus)
+{
+	body_discard(r, surplus);
+	r->outcome = VERDICT_WRONG_RANGE;
+	return 0;
+}
+
 static void body_count(struct run *r, size_t bytes, uint64_t now_us)
 {
 	struct fetch_shared *sh = r->inst->shared;
@@ -196,7 +205,7 @@ size_t body_on_data(char *data, size_t size, size_t count, void *user)
 {
 	struct run *r = user;
 	size_t len = size * count, taken_before, used;
-	uint64_t now_us = clock_now_us(), limit;
+	uint64_t now_us = clock_now_us(), limit, room;
 
 	if (!r->judged && !head_synthesise(r))
 		return 0;
@@ -210,8 +219,9 @@ size_t body_on_data(char *data, size_t size, size_t count, void *user)
 	r->replay -= taken_before;
 
 	limit = body_limit(r);
-	used = body_take(r, data + taken_before, len - taken_before, limit, now_us);
-	if (taken_before + used < len && r->at < limit) {
+	room = min_u64(limit, r->use.body_end);
+	used = body_take(r, data + taken_before, len - taken_before, room, now_us);
+	if (taken_before + used < len && r->at < room) {
 		body_count(r, used, now_us);
 		r->replay = taken_before + used;
 		run_pause(r, PAUSE_POOL, now_us);
@@ -225,6 +235,8 @@ size_t body_on_data(char *data, size_t size, size_t count, void *user)
 	}
 	if (body_check_end(r))
 		return body_enough(r, len, len - taken_before - used, now_us);
+	if (taken_before + used < len)
+		return body_beyond(r, len - taken_before - used);
 	return len;
 }
 

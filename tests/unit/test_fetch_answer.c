@@ -98,6 +98,14 @@ static bool serve(struct conn *c, const char *request, void *user)
 		conn_part(c, r.off, r.off + 2 * BLOCK_SIZE, TOTAL, "");
 		return conn_content(c, r.off, r.off + 2 * BLOCK_SIZE);
 	}
+	if (IS("beyond")) { /* a part without a length that does not end where it says */
+		conn_say(c, "HTTP/1.1 206 Partial Content\r\nConnection: close\r\n");
+		conn_say(c, "Content-Range: bytes %d-%d/" TOTAL_TEXT "\r\n\r\n", (int)r.off,
+			 (int)r.off + 70000 - 1);
+		conn_content(c, r.off, r.off + 70000);
+		conn_content(c, 0, 300000);
+		return false;
+	}
 	if (IS("more")) { /* to the end whatever was asked */
 		conn_part(c, r.off, TOTAL, TOTAL, "");
 		return conn_content(c, r.off, TOTAL);
@@ -288,6 +296,8 @@ START_TEST(other_ranges)
 	check_ask("/no-content-range", 131072, 655360, VERDICT_NO_CONTENT_RANGE, 131072);
 	check_ask("/more", 131072, 262144, VERDICT_PART, 262144);
 	check_ask("/less", 131072, 655360, VERDICT_SHORT, 131072 + 2 * BLOCK_SIZE);
+	check_ask("/beyond", 131072, 655360, VERDICT_WRONG_RANGE, 131072 + BLOCK_SIZE);
+	check_ask("/beyond", 131072, 131072 + BLOCK_SIZE, VERDICT_PART, 131072 + BLOCK_SIZE);
 }
 END_TEST
 

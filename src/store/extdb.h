@@ -19,7 +19,7 @@ struct extdb;
 
 /*
  * Open or create EXTDB_NAME in the directory (dirfd and its real path name the same one).
- * exclusive: no shared memory file, for network file systems. 0 or -errno.
+ * exclusive: no shared memory file; nobody else can open it meanwhile. 0 or -errno.
  */
 int extdb_open(int dirfd, const char *dir, bool exclusive, struct extdb **ret);
 /* The same, for looking at only: never creates, never changes. */

@@ -66,7 +66,9 @@ static int open_database(struct store *s, struct extdb **ret, bool *ret_clean)
 	int r;
 
 	for (int attempt = 0;; attempt++) {
-		r = extdb_open(s->cache.dirfd, s->cache.path, s->cache.network, &db);
+		/* Nobody shares it: and a log's index in memory can't be cut off under us, which
+		 * would be SIGBUS. */
+		r = extdb_open(s->cache.dirfd, s->cache.path, true, &db);
 		if (!r)
 			r = load_all(s, db, ret_clean);
 		if (!r)
@@ -98,8 +100,7 @@ static int start_threads(struct store *s, struct extdb *db)
 {
 	int r;
 
-	r = dbthread_start(&s->db, db, s->cache.dirfd, s->cache.path, s->cache.network, on_damage,
-			   s);
+	r = dbthread_start(&s->db, db, s->cache.dirfd, s->cache.path, true, on_damage, s);
 	if (r) {
 		extdb_close(db);
 		return r;

@@ -45,4 +45,10 @@ for damage in cut_off emptied page_overwritten header_overwritten wal_gone datab
 	unmnt
 	origin_start "/* size=$size"
 done
+
+# Under a running daemon: what SQLite has mapped would be SIGBUS, so it has nothing mapped.
+ok 'mounts again' mnt
+truncate -s 0 "$(dirname "$(database)")"/*.db*
+ok 'database cut off under the daemon: a is forgotten' "$RGETFS" drop "$M/a"
+ok 'database cut off under the daemon: a' content "$M/a" /a
 done_testing

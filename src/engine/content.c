@@ -75,7 +75,7 @@ static void content_right(struct object *o)
 	mtx_lock(&o->e->lock);
 	o->complete = true;
 	o->failed = false;
-	o->asked_s = clock_wall_s();
+	o->asked_s = object_proof(&o->checksum);
 	mtx_unlock(&o->e->lock);
 	o->bad_contents = 0;
 	o->sources_used = 0;

@@ -209,8 +209,8 @@ struct object {
 	uint64_t size;
 	int64_t mtime;
 	struct validator validator;
-	int64_t asked_s; /* last answer; where a checksum pins the content: when it was last proven
-			  */
+	int64_t asked_s; /* last answer; where a checksum pins the content: object_proof() of it, or
+			    0 */
 	uint64_t generation;
 	struct version *version; /* the current one; NULL while nobody needs it */
 	unsigned int handles;	 /* open ones, on any version */
@@ -272,6 +272,9 @@ struct version *object_swap_version_locked(struct object *o, struct version *v)
 	REQUIRES(o->e->lock);
 /* Under no lock. Sets o->error; NULL clears it. */
 void object_set_error(struct object *o, const char *fmt, ...) PRINTF_LIKE(2, 3);
+/* What asked_s says of a content proven by c: negative, so no time, and another for each checksum.
+ */
+int64_t object_proof(const struct checksum *c);
 /* Tells engine_config.changed. Engine thread. */
 void object_tell(struct object *o);
 /* Remember size, date, validator and the time of the answer in the store. Engine thread. */

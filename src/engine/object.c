@@ -7,6 +7,8 @@
  */
 #include <stdarg.h>
 
+#include <xxhash.h>
+
 #include "base/clock.h"
 #include "base/size.h"
 #include "core/url.h"
@@ -43,6 +45,21 @@ static struct object *object_find_locked(struct engine *e, const struct object_k
 /* ---- birth ---- */
 
 /* What the store remembers; the manifest's word on size and ETag stands above it. */
+int64_t object_proof(const struct checksum *c)
+{
+	uint64_t h = XXH3_64bits_withSeed(c->value, checksum_length(c->algo), c->algo);
+
+	return -(int64_t)(h >> 2) - 1;
+}
+
+/* An answer that came when there was no checksum, or the proof of another one, proves nothing. */
+static int64_t object_recall_asked(const struct store_record *rec, const struct entry *entry)
+{
+	if (entry->checksum.algo == CHECKSUM_NONE)
+		return rec->asked_s > 0 ? rec->asked_s : 0;
+	return rec->asked_s == object_proof(&entry->checksum) ? rec->asked_s : 0;
+}
+
 static void object_recall(struct object *o, const struct entry *entry)
 {
 	struct store_record rec;
@@ -59,10 +76,10 @@ static void object_recall(struct object *o, const struct entry *entry)
 			o->size = rec.size;
 		if (o->mtime == VALIDATOR_NO_TIME)
 			o->mtime = rec.mtime;
-		o->asked_s = rec.asked_s;
+		o->asked_s = object_recall_asked(&rec, entry);
 		o->cached = rec.bytes_cached;
 		o->complete = rec.complete && same_size &&
-			      (entry->checksum.algo == CHECKSUM_NONE || rec.asked_s != 0);
+			      (entry->checksum.algo == CHECKSUM_NONE || o->asked_s != 0);
 	}
 	if (o->size == 0)
 		o->complete = true;
@@ -330,7 +347,8 @@ static int peek_record(struct engine *e, const struct entry *entry, const struct
 		info->bytes_cached = rec.bytes_cached;
 		info->bytes_durable = rec.bytes_durable;
 		if (rec.complete && rec.size == info->size &&
-		    (entry->checksum.algo == CHECKSUM_NONE || rec.asked_s != 0))
+		    (entry->checksum.algo == CHECKSUM_NONE ||
+		     object_recall_asked(&rec, entry) != 0))
 			info->state = OBJECT_COMPLETE;
 	}
 	if (info->size == 0)

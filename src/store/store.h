@@ -59,7 +59,8 @@ struct store_record {
 	uint64_t size; /* SIZE_UNKNOWN */
 	int64_t mtime; /* VALIDATOR_NO_TIME */
 	struct validator validator;
-	int64_t asked_s; /* wall clock of the last answer about the version, 0 never */
+	int64_t asked_s; /* wall clock of the last answer about the version, 0 never; the engine's:
+			    negative is a proof */
 	uint64_t bytes_cached, bytes_durable;
 	uint64_t version_id; /* 0: none */
 	bool complete;

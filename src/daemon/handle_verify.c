@@ -101,6 +101,16 @@ static int prove(struct verify *v, struct version *version, uint32_t index, uint
 	return r;
 }
 
+/* The engine proves as well what is opened: it was first, and dropped it. */
+static bool found_wrong(struct object *o)
+{
+	const char *name = verdict_name(VERDICT_CHECKSUM);
+	struct object_info info;
+
+	object_info(o, &info);
+	return strncmp(info.error, name, strlen(name)) == 0;
+}
+
 static int check_content(struct verify *v, struct object *o, uint32_t index,
 			 const struct object_info *info)
 {
@@ -113,7 +123,8 @@ static int check_content(struct verify *v, struct object *o, uint32_t index,
 	if (manifest_entry(v->sel.manifest, index, &e) == 0)
 		want = e.checksum;
 	entry_done(&e);
-	if (want.algo == CHECKSUM_NONE || info->state != OBJECT_COMPLETE || info->size == 0)
+	/* Not by its state: what is all there is complete only once it was proven. */
+	if (want.algo == CHECKSUM_NONE || info->size == 0 || info->bytes_cached != info->size)
 		return 0;
 	r = object_open(o, info->generation, &h);
 	if (r < 0)
@@ -122,9 +133,13 @@ static int check_content(struct verify *v, struct object *o, uint32_t index,
 	handle_close(h);
 	if (r == -EPIPE || r == -ECANCELED)
 		return r;
-	if (r == -ENODATA || r == -EAGAIN)
+	if ((r == -ENODATA || r == -EAGAIN) && !found_wrong(o))
 		return 0;
 	v->checksums++;
+	if (r == -ENODATA || r == -EAGAIN) {
+		v->checksums_bad++;
+		return wrong(v, index, "the content differs from its checksum and was dropped");
+	}
 	if (r == 0)
 		return 0;
 	if (r != -EILSEQ)

@@ -196,7 +196,7 @@ static void fill_probed(void *ctx, int error)
 static void fill_go(struct fill *f, uint64_t now_us)
 {
 	struct object *o = f->obj;
-	struct task *t;
+	struct task *t = NULL;
 	int r;
 
 	if (f->ended || f->want.task || f->working || o->verifying)

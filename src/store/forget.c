@@ -247,9 +247,9 @@ int forget_condemned(struct store *s)
 	int r;
 
 	r = store_collect(s, is_condemned, &list, &count);
-	if (r || count == 0)
+	if (r)
 		return r;
-	items = calloc(count, sizeof(*items));
+	items = calloc(count + 1, sizeof(*items));
 	if (!items) {
 		store_put_all(list, count);
 		return -ENOMEM;
@@ -264,7 +264,8 @@ int forget_condemned(struct store *s)
 			atomic_fetch_sub(&list[i]->refs, 1);
 		mtx_unlock(&list[i]->lock);
 	}
-	r = forget_run(s, items, count, &bytes);
+	if (count > 0)
+		r = forget_run(s, items, count, &bytes);
 	for (size_t i = 0; i < count; i++)
 		forget_done(&items[i]);
 	free(items);

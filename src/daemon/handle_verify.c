@@ -112,10 +112,9 @@ static bool found_wrong(struct object *o)
 }
 
 static int check_content(struct verify *v, struct object *o, uint32_t index,
-			 const struct object_info *info)
+			 const struct object_info *info, struct handle *h)
 {
 	struct checksum want = {.algo = CHECKSUM_NONE};
-	struct handle *h;
 	struct entry e;
 	int r;
 
@@ -126,11 +125,7 @@ static int check_content(struct verify *v, struct object *o, uint32_t index,
 	/* Not by its state: what is all there is complete only once it was proven. */
 	if (want.algo == CHECKSUM_NONE || info->size == 0 || info->bytes_cached != info->size)
 		return 0;
-	r = object_open(o, info->generation, &h);
-	if (r < 0)
-		return r == -ESTALE ? 0 : wrong(v, index, strerror(-r));
 	r = prove(v, handle_version(h), index, info->size, &want);
-	handle_close(h);
 	if (r == -EPIPE || r == -ECANCELED)
 		return r;
 	if ((r == -ENODATA || r == -EAGAIN) && !found_wrong(o))
@@ -158,6 +153,7 @@ static int check_object(struct verify *v, struct object *o, uint32_t index)
 {
 	uint64_t blocks = 0, bad = 0;
 	struct object_info info;
+	struct handle *h = NULL;
 	char why[100];
 	int r;
 
@@ -165,13 +161,21 @@ static int check_object(struct verify *v, struct object *o, uint32_t index)
 	r = report(v, index, info.size, 0);
 	if (r < 0)
 		return r;
+	/* Held open, so that what the check of the blocks has loaded is still there for the
+	 * content. */
+	if (object_open(o, info.generation, &h) < 0)
+		h = NULL;
 	r = object_verify(o, &blocks, &bad);
-	if (r < 0)
-		return wrong(v, index, strerror(-r));
+	if (r == 0 && bad == 0 && h)
+		r = check_content(v, o, index, &info, h);
+	else if (r < 0)
+		r = wrong(v, index, strerror(-r));
+	if (h)
+		handle_close(h);
 	v->blocks += blocks;
 	v->blocks_bad += bad;
 	if (bad == 0)
-		return check_content(v, o, index, &info);
+		return r;
 	fs_forget(mount_fs(orders_mount(v->od)), o);
 	snprintf(why, sizeof(why), "%" PRIu64 " of %" PRIu64 " blocks were wrong and were dropped",
 		 bad, blocks);

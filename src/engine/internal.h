@@ -444,11 +444,13 @@ struct pull {
 	enum verdict answer;
 	struct http_use use;
 	struct validator got;
-	int64_t date;	/* the server's, VALIDATOR_NO_TIME */
-	bool answered;	/* head() was called and the answer is of our version */
-	bool mismatch;	/* … is not */
-	bool ask_again; /* only If-Range was refused: the range may be had without it */
-	uint64_t total; /* of the object, as answered */
+	int64_t date;	      /* the server's, VALIDATOR_NO_TIME */
+	bool answered;	      /* head() was called and the answer is of our version */
+	bool mismatch;	      /* … is not */
+	bool ask_again;	      /* only If-Range was refused: the range may be had without it */
+	uint64_t total;	      /* of the object, as answered */
+	uint64_t stream_size; /* … as known at the end of a stream without length; else SIZE_UNKNOWN
+			       */
 	char *resolved;
 	char *asked; /* the URL whose verdict result is; NULL none */
 	bool connected;

@@ -42,6 +42,7 @@ static struct pull *pull_new(struct task *t, struct lease *l)
 	p->slice_end = o->slice.end;
 	p->size = o->size;
 	p->total = SIZE_UNKNOWN;
+	p->stream_size = SIZE_UNKNOWN;
 	p->pinned = object_content_pinned(o);
 	p->ignore_etag = t->source[l->source].origin->ignore_etag;
 	p->started_us = clock_now_us();
@@ -579,6 +580,8 @@ void pull_ended(struct engine *e, struct msg *m)
 	struct origin *at = pull_blamed(p);
 	bool changed;
 
+	if (p->stream_size != SIZE_UNKNOWN)
+		p->total = p->stream_size;
 	p->ended = true;
 	if (verdict_class(v) != VERDICT_CLASS_OURS)
 		sched_lease_set_origin(e->sched, l, at->sched, now_us);

@@ -194,7 +194,7 @@ static void finish_stream(struct pull *p)
 		p->result.verdict = VERDICT_SHORT;
 		return;
 	}
-	p->total = size;
+	p->stream_size = size;
 	if (p->tail)
 		pull_write(p, p->tail_off, p->tail);
 	p->tail = NULL;

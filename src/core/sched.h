@@ -135,6 +135,9 @@ int sched_task_probe(struct sched *s, struct sched_task *t, enum prio prio, uint
 /* What the source is asked for goes to o from now on, whose ban and budget count. */
 void sched_source_set_origin(struct sched *s, struct sched_task *t, unsigned int index,
 			     struct sched_origin *o);
+/* Ask none of its sources before until_us, for why; one that has passed changes nothing. */
+void sched_task_wait(struct sched *s, struct sched_task *t, uint64_t until_us, enum verdict why,
+		     uint64_t now_us);
 /* Forget what its sources did wrong (the user's word, a reload). */
 void sched_task_forgive(struct sched *s, struct sched_task *t, uint64_t now_us);
 

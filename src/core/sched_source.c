@@ -160,6 +160,18 @@ static void back_off(struct sched_task *t, struct source *src, uint64_t retry_af
 	task_arm(t, src->until_us);
 }
 
+void sched_task_wait(struct sched *s, struct sched_task *t, uint64_t until_us, enum verdict why,
+		     uint64_t now_us)
+{
+	(void)s;
+	if (until_us <= now_us)
+		return;
+	for (unsigned int i = 0; i < t->source_count; i++)
+		t->source[i].until_us = max_u64(t->source[i].until_us, until_us);
+	t->last = why;
+	task_kick(t);
+}
+
 void source_bad(struct sched_task *t, unsigned int index, enum verdict v, bool progressed,
 		uint64_t retry_after_us, uint64_t now_us)
 {

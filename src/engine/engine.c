@@ -120,6 +120,7 @@ int engine_new(const struct engine_config *cfg, struct engine **ret, char owner[
 	TAILQ_INIT(&e->probing);
 	LIST_INIT(&e->rolls);
 	LIST_INIT(&e->waiting);
+	e->random = cfg->sched.seed ? cfg->sched.seed : 1;
 
 	r = engine_make_parts(e, owner);
 	if (r < 0) {

@@ -146,6 +146,7 @@ struct engine {
 	unsigned int stillborn_count, stillborn_max;
 	unsigned int pulls;	    /* that have not been freed */
 	unsigned int works;	    /* given to a worker and not done */
+	uint64_t random;	    /* state of retry_random() */
 	uint64_t second_us;	    /* when things that are looked at once a second are due */
 	uint64_t copy_us;	    /* when the copies for other threads are due */
 	bool copied_busy;	    /* the last copy showed connections */
@@ -258,10 +259,12 @@ struct object {
 	enum verdict told;	 /* the bad verdict that the log has, VERDICT_PART none */
 	uint64_t gone_us;	 /* when all sources said gone, 0 not */
 	uint64_t probe_failed_us;
-	bool verifying;		    /* its digest is being computed */
-	bool content_bad;	    /* every source's content had the wrong checksum */
-	unsigned int bad_contents;  /* times in a row */
-	unsigned int changes;	    /* of version in this mount */
+	bool verifying;		   /* its digest is being computed */
+	bool content_bad;	   /* every source's content had the wrong checksum */
+	unsigned int bad_contents; /* times in a row */
+	unsigned int changes;	   /* of version in this mount */
+	unsigned int replaced;	   /* … by the origin, in a row without a durable block between */
+	uint64_t ask_after_us;	   /* its sources are left alone until then */
 	unsigned int validator_url; /* the URL whose validator the version is known by */
 	uint64_t sources_used;	    /* bit n: source n contributed since the last proof */
 	uint64_t sources_bad;	    /* contributed to bytes with a wrong checksum: asked last */
@@ -307,6 +310,11 @@ void object_forget_failed(struct object *o);
 /* Every byte is there: complete, or have it proven first. Engine thread, called after bytes were
  * written. */
 void object_arrived(struct object *o);
+/*
+ * An answer named another version: object_changed() will follow. From the second in a row on,
+ * without a durable block in between, the next question waits: a server may do so in each answer.
+ */
+void object_replaced(struct object *o, uint64_t now_us);
 /* The origin has another content than our version. got may lack a size. Engine thread. */
 void object_changed(struct object *o, const struct validator *got, uint64_t size);
 /* The size became known. Engine thread. */

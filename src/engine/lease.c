@@ -264,6 +264,7 @@ static void op_probe_failed(void *ctx, void *task_user, enum verdict why)
 	struct task *t = task_user;
 	struct object *o = t->obj;
 	uint64_t now_us = clock_now_us();
+	int error = verdict_errno(why);
 
 	(void)ctx;
 	if (!o)
@@ -279,7 +280,7 @@ static void op_probe_failed(void *ctx, void *task_user, enum verdict why)
 		o->gone_us = now_us;
 	if (o->revalidating)
 		revalidate_failed(o);
-	probes_answer(o, verdict_errno(why) == -EACCES ? -EIO : verdict_errno(why));
+	probes_answer(o, error == -ENOENT || error == -ETIMEDOUT ? error : -EIO);
 }
 
 const struct sched_ops engine_sched_ops = {
@@ -530,6 +531,9 @@ static void note_failure(struct object *o, struct pull *p, const struct origin *
 				 "%s: %s: the manifest says %" PRIu64 " bytes, the server %" PRIu64
 				 " (correct the manifest, or index it again; then rgetfs reload)",
 				 verdict_name(v), at->key, o->manifest_size, p->total);
+	else if (v == VERDICT_CHANGED && o->replaced > 1)
+		object_set_error(o, "%s: %s: another version in each answer, %u in a row",
+				 verdict_name(v), at->key, o->replaced);
 	else if (v == VERDICT_CHECKSUM && o->etag_pinned && !object_content_pinned(o))
 		object_set_error(o,
 				 "%s: %s: another version than the manifest's ETag says "
@@ -590,6 +594,8 @@ void pull_ended(struct engine *e, struct msg *m)
 		atomic_fetch_add(&o->bytes_discarded, p->result.bytes_discarded);
 		if (v == VERDICT_CHANGED)
 			v = change_meant(p, o);
+		if (v == VERDICT_CHANGED)
+			object_replaced(o, now_us);
 		note_failure(o, p, at, v);
 	}
 	changed = v == VERDICT_CHANGED;

@@ -5,6 +5,7 @@
  * alone enters. Each of these may change what a node of the file system shows, so each tells it.
  */
 #include "base/clock.h"
+#include "core/retry.h"
 #include "engine/internal.h"
 
 #define FAILED_MAX 4096 /* objects kept in memory only so that status can tell why they failed */
@@ -101,6 +102,31 @@ void object_arrived(struct object *o)
 		}
 	}
 	version_put(v);
+}
+
+/* Is a block of o's version durable, so that not all of it was in vain? */
+static bool version_kept(struct object *o)
+{
+	struct version_info vi = {.loading = true};
+	struct version *v;
+	uint64_t cached;
+
+	mtx_lock(&o->e->lock);
+	cached = o->cached;
+	v = o->version ? version_get(o->version) : NULL;
+	mtx_unlock(&o->e->lock);
+	if (v)
+		version_info(v, &vi);
+	version_put(v);
+	return vi.loading ? cached > 0 : vi.bytes_durable > 0;
+}
+
+void object_replaced(struct object *o, uint64_t now_us)
+{
+	o->replaced = version_kept(o) ? 1 : o->replaced + 1;
+	if (o->replaced > 1)
+		o->ask_after_us = now_us + retry_delay_us(o->replaced - 1, RETRY_SOURCE_FIRST_US,
+							  RETRY_SOURCE_MAX_US, &o->e->random);
 }
 
 void object_changed(struct object *o, const struct validator *got, uint64_t size)

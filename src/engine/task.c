@@ -116,6 +116,7 @@ static int task_new(struct object *o, struct task **ret)
 	for (unsigned int i = 0; i < t->entry.header_count; i++)
 		t->headers[i] = t->entry.header[i];
 	learned_recall(t);
+	sched_task_wait(t->e->sched, t->st, o->ask_after_us, VERDICT_CHANGED, clock_now_us());
 	TAILQ_INSERT_TAIL(&t->e->tasks, t, link);
 	*ret = t;
 	return 0;
@@ -130,6 +131,7 @@ static void task_forgive(struct task *t)
 		return;
 	t->refused_us = 0;
 	sched_task_forgive(t->e->sched, t->st, now_us);
+	sched_task_wait(t->e->sched, t->st, t->obj->ask_after_us, VERDICT_CHANGED, now_us);
 }
 
 int task_open(struct object *o, bool with_version, struct task **ret)

@@ -30,23 +30,46 @@ void tell_ended(const struct pull *p, enum verdict v, uint64_t pos)
 		  p->result.bytes_discarded, (clock_now_us() - p->started_us) / USEC_PER_MS);
 }
 
+/* What mends itself is no warning. */
+static enum log_level verdict_level(enum verdict v)
+{
+	switch (verdict_class(v)) {
+	case VERDICT_CLASS_VERSION:
+	case VERDICT_CLASS_ORIGIN:
+	case VERDICT_CLASS_RETRY:
+		return LOG_LEVEL_INFO;
+	case VERDICT_CLASS_GOOD:
+	case VERDICT_CLASS_SOURCE:
+	case VERDICT_CLASS_RERESOLVE:
+	case VERDICT_CLASS_OURS:
+		break;
+	}
+	return LOG_LEVEL_WARN;
+}
+
+/* Once for each file that was replaced; of what else is bad a few lines for each server. */
+static bool verdict_passes(const struct object *o, struct origin *from, enum verdict v,
+			   uint64_t *ret_dropped)
+{
+	*ret_dropped = 0;
+	if (v == VERDICT_CHANGED)
+		return o->changes == 0;
+	return o->told != v && log_limit_pass(&from->told[v], clock_now_us(), ret_dropped);
+}
+
 void tell_verdict(struct object *o, const struct pull *p, enum verdict v)
 {
 	struct origin *from = p->task->source[p->source].origin;
-	bool again =
-		verdict_class(v) == VERDICT_CLASS_ORIGIN || verdict_class(v) == VERDICT_CLASS_RETRY;
 	uint64_t dropped;
 
-	if (o->told == v || !o->error || !log_limit_pass(&from->told[v], clock_now_us(), &dropped))
+	if (!o->error || !verdict_passes(o, from, v, &dropped))
 		return;
 	o->told = v;
 	if (dropped)
-		log_line(again ? LOG_LEVEL_INFO : LOG_LEVEL_WARN,
-			 "%s: %s (and %" PRIu64 " more files of this server)", p->task->entry.path,
-			 o->error, dropped);
+		log_line(verdict_level(v), "%s: %s (and %" PRIu64 " more files of this server)",
+			 p->task->entry.path, o->error, dropped);
 	else
-		log_line(again ? LOG_LEVEL_INFO : LOG_LEVEL_WARN, "%s: %s", p->task->entry.path,
-			 o->error);
+		log_line(verdict_level(v), "%s: %s", p->task->entry.path, o->error);
 }
 
 void tell_sched(const struct sched_stats *was, const struct sched_stats *is)

@@ -19,6 +19,7 @@ e2e_tests = \
 	tests/e2e/durable-told.t \
 	tests/e2e/encoded.t \
 	tests/e2e/etag-flips.t \
+	tests/e2e/ever-new.t \
 	tests/e2e/fill.t \
 	tests/e2e/fill-after.t \
 	tests/e2e/fstab.t \

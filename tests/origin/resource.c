@@ -89,6 +89,8 @@ static void choose_etag(struct plan *p)
 		snprintf(p->etag, sizeof(p->etag), "W/%.100s", strong);
 	if (f && strcmp(f->text, "W/") == 0)
 		snprintf(p->etag, sizeof(p->etag), "W/%.100s", strong);
+	else if (f && strcmp(f->text, "new") == 0)
+		snprintf(p->etag, sizeof(p->etag), "\"%" PRIu64 "\"", p->x.nth);
 	else if (f)
 		snprintf(p->etag, sizeof(p->etag), "\"%.60s-%.*s\"", f->text,
 			 (int)strlen(strong + 1) - 1, strong + 1);

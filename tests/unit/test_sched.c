@@ -942,6 +942,38 @@ START_TEST(lost_bytes_are_fetched_again)
 }
 END_TEST
 
+START_TEST(sources_may_be_left_alone_for_a_time)
+{
+	defaults();
+	cfg.retry_time_us = 10 * SEC;
+	begin(MIB, 2);
+	sched_task_wait(s, task, now, VERDICT_CHANGED, now);
+	want(0, BLOCK_SIZE, PRIO_FILL);
+	tick(0);
+	ck_assert_uint_eq(starts, 1);
+	finish(started[0], VERDICT_PART, BLOCK_SIZE);
+	sched_task_wait(s, task, now + 4 * SEC, VERDICT_CHANGED, now);
+	want(2 * BLOCK_SIZE, 3 * BLOCK_SIZE, PRIO_DEMAND);
+	ck_assert_int_eq(sched_task_probe(s, task, PRIO_DEMAND, now), 0);
+	tick(4 * SEC - 1);
+	ck_assert_uint_eq(starts, 1);
+	tick(1);
+	ck_assert_uint_eq(starts, 3);
+	finish(started[1], VERDICT_PART, 0);
+	finish(started[2], VERDICT_PART, 3 * BLOCK_SIZE);
+	/* Longer than a reader has patience: it hears why. */
+	sched_task_wait(s, task, now + 30 * SEC, VERDICT_CHANGED, now);
+	want(5 * BLOCK_SIZE, 6 * BLOCK_SIZE, PRIO_DEMAND);
+	tick(10 * SEC);
+	ck_assert_uint_eq(failed, 1);
+	ck_assert_int_eq(last_why, VERDICT_CHANGED);
+	ck_assert_uint_eq(starts, 3);
+	sched_task_close(s, task, now);
+	sched_free(s);
+	rangeset_done(&have);
+}
+END_TEST
+
 START_TEST(nothing_happens_before_the_time_a_tick_told)
 {
 	uint64_t due;
@@ -1004,6 +1036,7 @@ int main(void)
 	tcase_add_test(tc, probes);
 	tcase_add_test(tc, a_stalled_transfer_loses_its_lease);
 	tcase_add_test(tc, lost_bytes_are_fetched_again);
+	tcase_add_test(tc, sources_may_be_left_alone_for_a_time);
 	tcase_add_test(tc, nothing_happens_before_the_time_a_tick_told);
 	suite_add_tcase(suite, tc);
 	srunner_run_all(sr, CK_ENV);

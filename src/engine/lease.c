@@ -10,7 +10,11 @@
 #define ASKED_INTERVAL_S 60 /* how often an unchanged answer is worth a row in the database */
 #define WHOLE_CLOSED_US	 (2 * USEC_PER_SEC)  /* a whole body goes on so long for nobody … */
 #define WHOLE_OPEN_US	 (30 * USEC_PER_SEC) /* … and where somebody may read on */
-#define FLIPS_MAX	 3 /* answers with one other ETag in a row, then it is another version */
+/*
+ * Answers with one other ETag in a row, then it is another version: of two nodes behind a balancer
+ * the same one answers so often in a row in one of 32 cases. With the pauses between them some 2 s.
+ */
+#define FLIPS_MAX 6
 
 /* ---- ops ---- */
 
@@ -363,8 +367,11 @@ static bool flips_doubt(struct pull *p, struct source *s)
 		memcpy(s->flipped, p->got.etag, sizeof(s->flipped));
 		s->flips = 0;
 	}
+	/* Of several that were under way together one counts: they are no second opinion. */
+	if (s->flips == 0 || p->started_us > s->flip_us)
+		s->flips++;
 	s->flip_us = clock_now_us();
-	return ++s->flips < FLIPS_MAX;
+	return s->flips < FLIPS_MAX;
 }
 
 /* What this answer tells of the source. */

@@ -19,13 +19,14 @@ struct drop {
 static int drop_one(struct drop *d, uint32_t index)
 {
 	struct engine *e = mount_engine(orders_mount(d->od));
-	struct object_info info;
+	struct object_info info = {0};
 	struct object *o;
 	json_t *path;
 	int r;
 
+	/* One in memory may have nothing yet and be about to be filled. */
 	if (engine_peek(e, d->sel.manifest, index, &info) != -ENOMEM && info.bytes_cached == 0 &&
-	    info.connections == 0)
+	    !info.in_memory)
 		return 0;
 	r = engine_object(e, d->sel.manifest, index, &o);
 	if (r == 0) {
@@ -35,7 +36,7 @@ static int drop_one(struct drop *d, uint32_t index)
 		object_put(o);
 	}
 	if (r == 0) {
-		d->dropped++;
+		d->dropped += info.bytes_cached > 0;
 		d->p.bytes += info.bytes_cached;
 		return 0;
 	}

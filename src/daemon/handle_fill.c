@@ -142,6 +142,8 @@ static void said_failed(struct fill_job *job, uint32_t index, const char *why)
 
 static const char *fill_words(const struct object_info *info, int error)
 {
+	if (error == -ECANCELED)
+		return "dropped by another order";
 	if (info->error[0])
 		return info->error;
 	if (error == -EFBIG)
@@ -189,7 +191,7 @@ static void slot_take_back(struct fill_job *job, struct slot *slot)
 		info.bytes_cached);
 	if (slot->error == 0)
 		job->p.files_done++;
-	else if (slot->error != -ECANCELED)
+	else if (slot->error != -ECANCELED || !orders_over(job->od, job->call))
 		said_failed(job, item->index, fill_words(&info, slot->error));
 	object_put(slot->obj);
 	slot->obj = NULL;

@@ -9,6 +9,7 @@
 #include "engine/internal.h"
 
 #define PARKED_DEFAULT 4096
+#define DROP_DRAIN_US  USEC_PER_SEC /* a stuck transfer must not hold up a drop */
 
 /* A store thread says that bytes of a version became gaps. */
 struct loss {
@@ -41,6 +42,8 @@ static void bytes_lost(struct engine *e, struct msg *m)
 	}
 	if (was)
 		object_tell(o);
+	if (o)
+		object_arrived(o); /* all may be there again */
 	free(loss);
 }
 
@@ -225,9 +228,11 @@ struct errand {
 	struct engine *e;
 	struct object *obj; /* NULL: it is about none */
 	bool done;	    /* engine.lock */
+	bool again;	    /* what it waits for has not happened yet */
 };
 
-static void errand_run(struct engine *e, struct object *o,
+/* What errand.again became. */
+static bool errand_run(struct engine *e, struct object *o,
 		       void (*fn)(struct engine *e, struct msg *m))
 {
 	struct errand r = {.e = e, .obj = o};
@@ -237,6 +242,7 @@ static void errand_run(struct engine *e, struct object *o,
 	while (!r.done)
 		cnd_wait(&e->opened, &e->lock);
 	mtx_unlock(&e->lock);
+	return r.again;
 }
 
 /* The last the engine thread has to do with r. */
@@ -258,6 +264,9 @@ static void drop_begin(struct engine *e, struct msg *m)
 
 	(void)e;
 	backfill_forget(o, clock_now_us());
+	fills_cancel(o);
+	/* Nor may what is cancelled by that, and has not ended yet. */
+	r->again = o->task && o->task->want_count == 0 && !LIST_EMPTY(&o->task->pulls);
 	errand_done(r);
 }
 
@@ -279,9 +288,11 @@ static void drop_end(struct engine *e, struct msg *m)
 
 int object_drop(struct object *o)
 {
+	uint64_t until_us = clock_now_us() + DROP_DRAIN_US;
 	int r;
 
-	errand_run(o->e, o, drop_begin);
+	while (errand_run(o->e, o, drop_begin) && clock_now_us() < until_us)
+		nanosleep(&(struct timespec){.tv_nsec = 5000000}, NULL);
 	r = store_drop(o->e->store, &o->key);
 	if (r == 0)
 		errand_run(o->e, o, drop_end);

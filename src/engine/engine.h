@@ -75,6 +75,7 @@ struct object_info {
 	enum object_state state;
 	uint64_t generation; /* grows with each new version */
 	bool length_unknown; /* the server gives none: size is what has come so far, at least 1 */
+	bool in_memory;	     /* somebody uses it, or did of late; what is fetched is among these */
 	unsigned int connections;
 	uint64_t rate_bps;
 	struct validator validator;
@@ -121,7 +122,11 @@ struct fill;
 int object_fill(struct object *o, void (*done)(void *ctx, int error), void *ctx, struct fill **ret);
 /* done() is called with -ECANCELED unless it was. f may be used until done() has returned. */
 void fill_cancel(struct fill *f);
-int object_drop(struct object *o); /* waits until durably forgotten */
+/*
+ * Forget all cached bytes; waits until that is durable. Backfill and orders to fill o end with it,
+ * orders with -ECANCELED; readers fetch anew. 0 or -errno of the store.
+ */
+int object_drop(struct object *o);
 int object_verify(struct object *o, uint64_t *ret_blocks, uint64_t *ret_bad);
 /* Backfill everything of m (--fill all), ask unknown sizes of m; both go on in the background. */
 void engine_fill_manifest(struct engine *e, struct manifest *m);

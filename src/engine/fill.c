@@ -158,6 +158,14 @@ void fill_failed(struct fill *f, int error)
 	fill_end(f, error);
 }
 
+void fills_cancel(struct object *o)
+{
+	struct fill *f, *tmp;
+
+	LIST_FOREACH_SAFE (f, &o->fills, link, tmp)
+		fill_end(f, -ECANCELED);
+}
+
 void fill_refused(struct fill *f, int error, uint64_t now_us)
 {
 	if (!f->refused_us)

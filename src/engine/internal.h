@@ -576,6 +576,8 @@ void fill_refused(struct fill *f, int error, uint64_t now_us);
 void fills_accepted(struct object *o);
 /* o's content was proven (0) or is wrong. */
 void fills_proven(struct object *o, int error);
+/* What they want was dropped: they end with -ECANCELED. */
+void fills_cancel(struct object *o);
 /* o has another version: go on with that. */
 void fills_restart(struct object *o, uint64_t now_us);
 

@@ -283,7 +283,7 @@ static uint64_t stream_size(struct version *v)
 
 void object_info(struct object *o, struct object_info *ret)
 {
-	struct object_info info = {0};
+	struct object_info info = {.in_memory = true};
 	struct store_record rec;
 	struct version_info vi;
 	struct version *v;

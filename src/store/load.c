@@ -140,7 +140,7 @@ static void load_finish(struct dbjob *job, int result)
 	scrub = v->scrub;
 	v->loading = false;
 	version_collect_locked(v, (struct range){0, UINT64_MAX}, &ready);
-	lost = v->waiter_count > 0 || !extmap_complete(v->map);
+	lost = !extmap_complete(v->map); /* who still waits for more than a scrub waits for that */
 	cnd_broadcast(&v->changed);
 	mtx_unlock(&v->lock);
 

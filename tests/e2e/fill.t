@@ -59,6 +59,16 @@ ok 'everything is complete' wait_for 20 eval '[ "$(total files_complete)" = "$(t
 ok 'right bytes' content "$M/slow" /slow
 
 "$RGETFS" drop -q "$M/slow"
+ctl '/slow size=30M rate=8M fault=status:503:2s@1'
+"$RGETFS" fill -q "$M/slow" 2>"$T/err" &
+pid=$!
+ok 'an order waits for the server' wait_for 5 eval '[ "$(of_file slow state)" = filling ]'
+ok 'drop what has nothing yet' "$RGETFS" drop "$M/slow"
+wait "$pid"
+is 'ends the order' $? 1
+like 'which says so' "$(cat "$T/err")" 'slow: dropped'
+sleep 3
+is 'nothing comes back' "$(of_file slow bytes_cached) $(of_file slow state)" '0 idle'
 ctl '/slow size=30M rate=8M'
 if command -v script >/dev/null; then
 	TERM=xterm script -qec "stty cols 70 rows 20; '$RGETFS' fill '$M/slow'" /dev/null >"$T/screen"

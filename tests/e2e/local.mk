@@ -65,6 +65,7 @@ e2e_tests = \
 	tests/e2e/reload.t \
 	tests/e2e/remount.t \
 	tests/e2e/replaced.t \
+	tests/e2e/roomy-file.t \
 	tests/e2e/signed-redirect.t \
 	tests/e2e/sizes.t \
 	tests/e2e/some-broken.t \

@@ -130,14 +130,16 @@ static enum verdict judge_part(const struct http_want *want, const struct http_r
 /* 416: with a total it says which size the server knows. */
 static enum verdict judge_unsatisfied(const struct http_want *want, const struct http_resp *resp)
 {
-
 	if (!resp->content_range_ok || !range_empty(resp->range))
 		return VERDICT_UNSATISFIABLE;
 	if (resp->total == 0)
 		return judge_empty(want, resp);
 	if (size_differs(want, resp->total))
 		return size_verdict(want);
-	return is_other_version(want, resp) ? VERDICT_CHANGED : VERDICT_UNSATISFIABLE;
+	if (is_other_version(want, resp))
+		return VERDICT_CHANGED;
+	/* By its own word it has it (a node that is being filled, an overloaded one). */
+	return want->range.off < resp->total ? VERDICT_DENIES_RANGE : VERDICT_UNSATISFIABLE;
 }
 
 static enum verdict judge_redirect(const struct http_resp *resp)

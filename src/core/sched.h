@@ -56,7 +56,8 @@ struct lease {
 			* request was sent with is what it was when ops.start() was called;
 			* SIZE_UNKNOWN: to the end of an object of unknown size */
 	bool probe;    /* only asks size and validator (range of one byte; the body is dropped) */
-	bool unranged; /* ask for everything, without a range: the source was found to have none */
+	bool unranged; /* ask for everything, without a range: the source was found to have none.
+			* ops.start() may set it, where a range would not tell the size */
 	void *user;    /* the engine's: its transfer */
 	/* Private to sched.c from here on. */
 	struct lease_priv *priv;

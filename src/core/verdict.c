@@ -26,6 +26,8 @@ static const struct {
 			     VERDICT_CLASS_SOURCE},
 	[VERDICT_UNSATISFIABLE] = {"unsatisfiable", "the server says that it has no such range",
 				   VERDICT_CLASS_SOURCE},
+	[VERDICT_NO_TOTAL] = {"no-total", "the server does not tell the size of the file",
+			      VERDICT_CLASS_SOURCE},
 	/* A signed target that expired answers 400, 403, 404 or 410: the manifest's URL is asked
 	   again. */
 	[VERDICT_GONE] = {"gone", "the server has no such file", VERDICT_CLASS_RERESOLVE},
@@ -49,6 +51,9 @@ static const struct {
 			   VERDICT_CLASS_RETRY},
 	[VERDICT_STALL] = {"stall", "the server stopped sending", VERDICT_CLASS_RETRY},
 	[VERDICT_PROTOCOL] = {"protocol", "the server does not speak HTTP", VERDICT_CLASS_RETRY},
+	[VERDICT_DENIES_RANGE] = {"denies-range",
+				  "the server denies to have a range, but not the size it lies in",
+				  VERDICT_CLASS_RETRY},
 	[VERDICT_NO_RANGES] = {"no-ranges", "the server sends only the whole file, from its start",
 			       VERDICT_CLASS_RETRY},
 	[VERDICT_CANCELLED] = {"cancelled", "ended by rgetfs itself", VERDICT_CLASS_OURS},

@@ -23,6 +23,7 @@ enum verdict {
 	VERDICT_NO_CONTENT_RANGE, /* 206 without one that parses, or multipart */
 	VERDICT_ENCODED,	  /* Content-Encoding although identity was asked */
 	VERDICT_UNSATISFIABLE,	  /* 416 */
+	VERDICT_NO_TOTAL,	  /* nothing that it answers tells the size */
 	/* this URL says no */
 	VERDICT_GONE,	   /* 404, 410 */
 	VERDICT_DENIED,	   /* 401, 403, 407 */
@@ -33,15 +34,16 @@ enum verdict {
 	VERDICT_HEADERS,   /* header block over its ceiling, or malformed */
 	VERDICT_TLS,	   /* certificate not good, handshake refused */
 	/* later perhaps */
-	VERDICT_BUSY,	   /* 429, 503: bans the origin */
-	VERDICT_SERVER,	   /* 408, 425, other 5xx */
-	VERDICT_NAME,	   /* the host name does not resolve */
-	VERDICT_CONNECT,   /* no connection in time, or refused */
-	VERDICT_RESET,	   /* broke in the middle */
-	VERDICT_SHORT,	   /* fewer bytes than promised */
-	VERDICT_STALL,	   /* slower than the stall limit for its time */
-	VERDICT_PROTOCOL,  /* not HTTP */
-	VERDICT_NO_RANGES, /* only the whole body, which is not there yet */
+	VERDICT_BUSY,	      /* 429, 503: bans the origin */
+	VERDICT_SERVER,	      /* 408, 425, other 5xx */
+	VERDICT_NAME,	      /* the host name does not resolve */
+	VERDICT_CONNECT,      /* no connection in time, or refused */
+	VERDICT_RESET,	      /* broke in the middle */
+	VERDICT_SHORT,	      /* fewer bytes than promised */
+	VERDICT_STALL,	      /* slower than the stall limit for its time */
+	VERDICT_PROTOCOL,     /* not HTTP */
+	VERDICT_DENIES_RANGE, /* 416 with a total in which the range lies */
+	VERDICT_NO_RANGES,    /* only the whole body, which is not there yet */
 	/* ours */
 	VERDICT_CANCELLED, /* we ended it: cut, abort, shutdown */
 	VERDICT_CACHE,	   /* the bytes could not be written (disk) */

@@ -336,10 +336,11 @@ static inline bool object_sliced(const struct object *o)
 /* ---- tasks and wants (task.c), engine thread ---- */
 struct source {
 	struct origin *origin;
-	unsigned int url;    /* index in the entry */
-	char *resolved;	     /* where its redirect led, while that works; NULL */
-	struct origin *at;   /* of that, else its own: who is asked */
-	bool no_if_range;    /* answered If-Range with 200 and our own validator */
+	unsigned int url;  /* index in the entry */
+	char *resolved;	   /* where its redirect led, while that works; NULL */
+	struct origin *at; /* of that, else its own: who is asked */
+	bool no_total;	   /* its ranges don't tell the size: asked for all while that is unknown */
+	bool no_if_range;  /* answered If-Range with 200 and our own validator */
 	uint64_t refused_us; /* when that was learned */
 	/* Another ETag than ours, where nothing else differs: seen so often in a row, last at. */
 	char flipped[ETAG_MAX];
@@ -455,6 +456,7 @@ struct pull {
 	int64_t date;	      /* the server's, VALIDATOR_NO_TIME */
 	bool answered;	      /* head() was called and the answer is of our version */
 	bool mismatch;	      /* … is not */
+	bool no_total;	      /* … is, but nobody knows the size, and it does not tell */
 	bool ask_again;	      /* only If-Range was refused: the range may be had without it */
 	uint64_t total;	      /* of the object, as answered */
 	uint64_t stream_size; /* … as known at the end of a stream without length; else SIZE_UNKNOWN

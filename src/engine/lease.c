@@ -86,6 +86,7 @@ static void pull_request(struct pull *p, struct transfer_request *rq)
 	struct object *o = t->obj;
 	struct source *s = &t->source[p->source];
 
+	p->lease->unranged |= s->no_total && o->size == SIZE_UNKNOWN;
 	p->ranged = !p->lease->unranged;
 	p->used_resolved = s->resolved != NULL;
 	mtx_lock(&t->lock);
@@ -580,6 +581,23 @@ static enum verdict change_meant(struct pull *p, const struct object *o)
 	return main && !object_version_pinned(o) ? VERDICT_CHANGED : VERDICT_CHECKSUM;
 }
 
+/* What the end of p means for its object, which is o. */
+static enum verdict end_meant(struct pull *p, struct object *o, enum verdict v, uint64_t now_us)
+{
+	struct source *s = &p->task->source[p->source];
+
+	if (v == VERDICT_CHANGED)
+		v = change_meant(p, o);
+	if (v == VERDICT_CHANGED)
+		object_replaced(o, now_us);
+	/* A part without a total is valid (RFC 9110 14.4): the size is asked in another way. */
+	if (v == VERDICT_NO_TOTAL && !s->no_total) {
+		s->no_total = true;
+		return VERDICT_SERVER;
+	}
+	return v;
+}
+
 void pull_ended(struct engine *e, struct msg *m)
 {
 	struct pull *p = container_of(m, struct pull, ended_msg);
@@ -599,11 +617,9 @@ void pull_ended(struct engine *e, struct msg *m)
 	if (o) {
 		pull_count(p, p->result.bytes_received);
 		atomic_fetch_add(&o->bytes_discarded, p->result.bytes_discarded);
-		if (v == VERDICT_CHANGED)
-			v = change_meant(p, o);
-		if (v == VERDICT_CHANGED)
-			object_replaced(o, now_us);
-		note_failure(o, p, at, v);
+		v = end_meant(p, o, v, now_us);
+		if (!p->no_total || v == VERDICT_NO_TOTAL)
+			note_failure(o, p, at, v);
 	}
 	changed = v == VERDICT_CHANGED;
 	pos = max_u64(min_u64(pos, atomic_load(&l->end)), l->off);

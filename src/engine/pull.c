@@ -117,6 +117,10 @@ static enum transfer_answer pull_on_head(void *user, enum verdict v, const struc
 		p->mismatch = true;
 		return TRANSFER_DROP;
 	}
+	if (v == VERDICT_PART && p->total == SIZE_UNKNOWN && p->size == SIZE_UNKNOWN) {
+		p->no_total = true;
+		return TRANSFER_DROP;
+	}
 	p->answered = true;
 	p->ask_again = only_refused(p, use);
 	if (p->ask_again)
@@ -209,9 +213,11 @@ static void pull_on_end(void *user, const struct transfer_result *res, const str
 	p->asked = res->url ? strdup(res->url) : NULL;
 	if (p->mismatch)
 		p->result.verdict = VERDICT_CHANGED;
+	else if (p->no_total)
+		p->result.verdict = VERDICT_NO_TOTAL;
 	else if (p->probe && p->answered)
 		p->result.verdict = VERDICT_PART;
-	if (resp && !p->answered && !p->mismatch) {
+	if (resp && !p->answered && !p->mismatch && !p->no_total) {
 		p->got = resp->validator;
 		if (p->slice_off > 0 || p->slice_end != SIZE_UNKNOWN)
 			p->got.size = SIZE_UNKNOWN;

@@ -16,7 +16,7 @@ for f in streak flip weak always-weak pinned ignored none; do
 done
 quiet
 # What was on its way of five bodies that If-Range had not asked for.
-at_most 'streak: bytes sent' "$(sent /streak)" $((size + size / 2))
+at_most 'streak: bytes sent' "$(sent /streak)" $((size * 7 / 4))
 for f in flip weak always-weak pinned ignored none; do
 	at_most "$f: bytes sent" "$(sent "/$f")" $((size + size / 8))
 done

@@ -38,6 +38,7 @@ e2e_tests = \
 	tests/e2e/nginx.t \
 	tests/e2e/no-head.t \
 	tests/e2e/no-length.t \
+	tests/e2e/no-total.t \
 	tests/e2e/no-waste.t \
 	tests/e2e/nobody-reads.t \
 	tests/e2e/open-again.t \

@@ -85,6 +85,8 @@ static void status_fault(struct plan *p, const struct fault *f)
 						    (int64_t)(f->us / USEC_PER_SEC)));
 	else if (f->retry == RETRY_RESET)
 		strbuf_addf(&p->head, "RateLimit-Reset: %" PRIu64 "\r\n", f->us / USEC_PER_SEC);
+	if (p->x.status == 416 && p->rule->has_size)
+		strbuf_addf(&p->head, "Content-Range: bytes */%" PRIu64 "\r\n", p->rule->size);
 }
 
 /* "port2:/x" and "tls:/x" name this server's other listeners. */

@@ -23,49 +23,13 @@ static bool is_url(const char *arg)
 	return strncasecmp(arg, "http://", 7) == 0 || strncasecmp(arg, "https://", 8) == 0;
 }
 
-/* All of fd. 0 or -errno. */
-static int read_all(int fd, char **ret, size_t *ret_len)
-{
-	size_t len = 0, room = 65536;
-	char *data = malloc(room);
-	ssize_t n = 1;
-	int r = data ? 0 : -ENOMEM;
-
-	while (r == 0 && n > 0) {
-		if (len == room) {
-			char *more = room < DOWNLOAD_MAX ? realloc(data, room * 2) : NULL;
-
-			if (!more) {
-				r = room < DOWNLOAD_MAX ? -ENOMEM : -EFBIG;
-				break;
-			}
-			data = more;
-			room *= 2;
-		}
-		n = read(fd, data + len, room - len);
-		if (n > 0)
-			len += (size_t)n;
-		else if (n < 0 && errno == EINTR)
-			n = 1;
-		else if (n < 0)
-			r = -errno;
-	}
-	if (r < 0) {
-		free(data);
-		return r;
-	}
-	*ret = data;
-	*ret_len = len;
-	return 0;
-}
-
 static int init_stdin(struct source *s)
 {
 	XXH128_hash_t h;
 	int r;
 
 	s->kind = SOURCE_STDIN;
-	r = read_all(STDIN_FILENO, &s->data, &s->len);
+	r = manifest_read(STDIN_FILENO, &s->data, &s->len);
 	if (r < 0)
 		return r;
 	h = XXH3_128bits(s->data, s->len);
@@ -200,7 +164,7 @@ static int copy_of(const char *dir, struct download *ret)
 	free(path);
 	if (fd < 0)
 		return -errno;
-	r = fstat(fd, &st) < 0 ? -errno : read_all(fd, &ret->data, &ret->len);
+	r = fstat(fd, &st) < 0 ? -errno : manifest_read(fd, &ret->data, &ret->len);
 	close(fd);
 	if (r == 0)
 		ret->last_modified = st.st_mtime;
@@ -280,7 +244,7 @@ static int load_file(const struct source *s, struct manifest_options *opt, struc
 	if (fd < 0 || fstat(fd, &st) < 0)
 		r = -errno;
 	else
-		r = read_all(fd, &data, &len);
+		r = manifest_read(fd, &data, &len);
 	if (fd >= 0)
 		close(fd);
 	if (r < 0) {

@@ -2,10 +2,6 @@
  * load.c - from a file or a buffer to a manifest: reading, and telling which format it is
  * Callers: cli and daemon, before anything is mounted, and on reload.
  */
-#include <fcntl.h>
-#include <sys/stat.h>
-
-#include "base/clock.h"
 #include "manifest/format.h"
 
 #define MANIFEST_BYTES_MAX ((size_t)1 << 30)
@@ -80,10 +76,9 @@ out:
 	return r;
 }
 
-/* All that fd gives, malloc'ed. 0, -errno, or -EFBIG past the largest manifest. */
-static int read_all(int fd, size_t expect, char **ret, size_t *ret_len)
+int manifest_read(int fd, char **ret, size_t *ret_len)
 {
-	size_t size = expect + READ_SIZE_MIN;
+	size_t size = READ_SIZE_MIN;
 	size_t len = 0;
 	char *data = malloc(size);
 	int r = -ENOMEM;
@@ -117,63 +112,6 @@ static int read_all(int fd, size_t expect, char **ret, size_t *ret_len)
 			break;
 		}
 	}
-	free(data);
-	return r;
-}
-
-/* Open what the user named; *ret_mtime of a regular file. 0 or -errno. */
-static int open_manifest(const char *path, int *ret_fd, size_t *ret_size, int64_t *ret_mtime)
-{
-	struct stat st;
-	int fd = open(path, O_RDONLY | O_CLOEXEC | O_NOCTTY);
-	int r = 0;
-
-	if (fd < 0)
-		return -errno;
-	if (fstat(fd, &st) < 0)
-		r = -errno;
-	else if (S_ISDIR(st.st_mode))
-		r = -EISDIR;
-	else if (S_ISREG(st.st_mode) && (uint64_t)st.st_size > MANIFEST_BYTES_MAX)
-		r = -EFBIG;
-	if (r < 0) {
-		close(fd);
-		return r;
-	}
-	if (S_ISREG(st.st_mode)) {
-		*ret_size = (size_t)st.st_size;
-		*ret_mtime = st.st_mtim.tv_sec;
-	}
-	*ret_fd = fd;
-	return 0;
-}
-
-int manifest_load(const char *path, const struct manifest_options *opt, struct manifest **ret,
-		  char error[MANIFEST_ERROR_MAX])
-{
-	bool standard = strcmp(path, "-") == 0;
-	struct complaint c = {.file = standard ? "standard input" : path, .text = error};
-	struct manifest_options own = *opt;
-	int fd = STDIN_FILENO;
-	size_t size = 0, len = 0;
-	char *data = NULL;
-	int r = 0;
-
-	if (own.default_mtime == MANIFEST_NO_TIME)
-		own.default_mtime = clock_wall_s();
-	if (!standard)
-		r = open_manifest(path, &fd, &size, &own.default_mtime);
-	if (r == 0) {
-		r = read_all(fd, size, &data, &len);
-		if (!standard)
-			close(fd);
-	}
-	if (r == -EFBIG)
-		refuse(&c, 0, "larger than 1 GiB (split it)");
-	else if (r < 0)
-		refuse(&c, 0, "can't be read: %s", strerror(-r));
-	if (r == 0)
-		r = manifest_parse(data, len, c.file, &own, ret, error);
 	free(data);
 	return r;
 }

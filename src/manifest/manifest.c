@@ -101,12 +101,6 @@ uint32_t manifest_dir_count(const struct manifest *m)
 	return m->dir_count;
 }
 
-uint32_t manifest_dir_parent(const struct manifest *m, uint32_t dir)
-{
-	assert(dir < m->dir_count);
-	return m->dir[dir].parent;
-}
-
 uint32_t manifest_dir_children(const struct manifest *m, uint32_t dir)
 {
 	assert(dir < m->dir_count);

@@ -76,12 +76,8 @@ struct manifest;
 int manifest_parse(const char *data, size_t len, const char *name,
 		   const struct manifest_options *opt, struct manifest **ret,
 		   char error[MANIFEST_ERROR_MAX]);
-/*
- * The same from a file, a pipe or "-"; -errno with a line for what can't be read. default_mtime is
- * replaced by the mtime of a regular file; for others MANIFEST_NO_TIME becomes now.
- */
-int manifest_load(const char *path, const struct manifest_options *opt, struct manifest **ret,
-		  char error[MANIFEST_ERROR_MAX]);
+/* All that fd gives, to be freed: 0, -errno, or -EFBIG for more than the largest manifest, 1 GiB. */
+int manifest_read(int fd, char **ret, size_t *ret_len);
 struct manifest *manifest_get(struct manifest *m);
 void manifest_put(struct manifest *m);
 
@@ -103,7 +99,6 @@ unsigned int manifest_mode(const struct manifest *m, uint32_t index);
  * manifest_child() fills name (borrowed, not terminated), and either a file's index or a directory.
  */
 uint32_t manifest_dir_count(const struct manifest *m);
-uint32_t manifest_dir_parent(const struct manifest *m, uint32_t dir);
 uint32_t manifest_dir_children(const struct manifest *m, uint32_t dir);
 struct manifest_child {
 	const char *name;

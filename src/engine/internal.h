@@ -4,10 +4,12 @@
  * Threads, and what each may touch:
  *   callers   (FUSE loop, control socket, get) take references, read versions, post messages.
  *   engine    one thread; owns the sched and everything marked "engine thread" below, without a
- * lock. fetch     net's threads; they enter through the transfer_ops in pull.c and only post.
+ *             lock.
+ *   fetch     net's threads; they enter through the transfer_ops in pull.c and only post.
  *   writers   two threads that write bodies into versions (writer.c), one for bytes that somebody
- * waits for. workers   two threads for what may block (worker.c): checkpoints, and reading whole
- * files for digests.
+ *             waits for.
+ *   workers   two threads for what may block (worker.c): checkpoints, and reading whole files for
+ *             digests.
  *
  * A message is embedded in what it is about and posted at most once at a time, so that posting
  * never allocates and never blocks. Messages of one sender are handled in the order they were

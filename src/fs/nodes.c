@@ -5,7 +5,8 @@
  *
  * Always true:
  *   N1  every node is in the chain of its id; exactly the nodes that are not superseded are in a
- * key chain. N2  no two nodes in the key chains are of the same entry or directory.
+ *       key chain.
+ *   N2  no two nodes in the key chains are of the same entry or directory.
  */
 #include "fs/nodes.h"
 

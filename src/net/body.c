@@ -5,9 +5,12 @@
  *
  * Always true:
  *   B1  a chunk begins on the grid of blocks, and what leaves here ends on it or at the object's
- * end. B2  no byte at or behind the lease's end, as it is when the byte comes, or of the range that
- * the response named, is handed on. B3 pos <= chunk_off, chunk_off + chunk->len == at while a chunk
- * is open. One copy: from libcurl's buffer into the chunk. (A second, of less than a block, where
+ *       end.
+ *   B2  no byte at or behind the lease's end, as it is when the byte comes, or of the range that
+ *       the response named, is handed on.
+ *   B3  pos <= chunk_off, and chunk_off + chunk->len == at while a chunk is open.
+ *
+ * One copy: from libcurl's buffer into the chunk. (A second, of less than a block, where
  * whole blocks have to go before the one behind them is whole.)
  */
 #include "base/clock.h"

@@ -5,7 +5,8 @@
  *
  * Always true, under p->lock:
  *   P1  in_use <= POOL_BULK + POOL_URGENT, and a transfer that is not urgent never makes it exceed
- * POOL_BULK. P2  a client that was refused has waiting set until a chunk came back.
+ *       POOL_BULK.
+ *   P2  a client that was refused has waiting set until a chunk came back.
  */
 #include "net/chunk.h"
 

@@ -7,9 +7,10 @@
  * Always true:
  *   H1  no hop goes from https to http, and no redirect leaves http and https.
  *   H2  a chain has at most max_redirects redirects and never asks the same URL twice (with a
- * cookie jar it may: a server that wants its cookie back redirects to itself). H3  what is secret
- * (headers of the manifest and the settings, user info, netrc, client certificate, cookies) goes to
- * hops on the manifest's own scheme, host and port only: hop_is_home().
+ *       cookie jar it may: a server that wants its cookie back redirects to itself).
+ *   H3  what is secret (headers of the manifest and the settings, user info, netrc, client
+ *       certificate, cookies) goes to hops on the manifest's own scheme, host and port only:
+ *       hop_is_home().
  */
 #include "net/run.h"
 

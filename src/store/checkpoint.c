@@ -3,8 +3,8 @@
  *
  * On the upkeep thread, so never beside a forgetting. Order, which is the whole point:
  *   1. under each version's lock: what is dirty becomes syncing, and the rows of its extents are
- * copied. Every byte that these rows speak of was written before it entered the map, hence before
- * the sync.
+ *      copied. Every byte that these rows speak of was written before it entered the map, hence
+ *      before the sync.
  *   2. sync the files in parallel; a new file by fsync, and then its directory.
  *   3. one transaction with all rows.
  *   4. only now they are durable bytes.

@@ -9,9 +9,10 @@
  *   V1  dirty and syncing are disjoint subsets of what the map has; the rest of the map is durable,
  *       durable_bytes of it (but after a supersession nothing is counted any more).
  *   V2  a range is written to the backing file by the one writer whose claim covers it, and only
- * where the map has a gap: bytes with a sum in the map never change on disk. V3  a parked waiter
- * misses at least one byte, or the version is loading. V4  blocks are punched only while they are
- * evicting, after a reader that could see them has unpinned.
+ *       where the map has a gap: bytes with a sum in the map never change on disk.
+ *   V3  a parked waiter misses at least one byte, or the version is loading.
+ *   V4  blocks are punched only while they are evicting, after a reader that could see them has
+ *       unpinned.
  */
 #ifndef STORE_VERSION_PRIV_H
 #define STORE_VERSION_PRIV_H

@@ -76,7 +76,7 @@ struct manifest;
 int manifest_parse(const char *data, size_t len, const char *name,
 		   const struct manifest_options *opt, struct manifest **ret,
 		   char error[MANIFEST_ERROR_MAX]);
-/* All that fd gives, to be freed: 0, -errno, or -EFBIG for more than the largest manifest, 1 GiB. */
+/* All that fd gives, to be freed. 0, -errno, or -EFBIG: more than the largest manifest (1 GiB). */
 int manifest_read(int fd, char **ret, size_t *ret_len);
 struct manifest *manifest_get(struct manifest *m);
 void manifest_put(struct manifest *m);

@@ -582,6 +582,18 @@ void extmap_set_verified(struct extmap *m, uint64_t block_off)
 	}
 }
 
+void extmap_set_unverified(struct extmap *m)
+{
+	struct extmap_node *n;
+
+	RB_FOREACH (n, extmap_tree, &m->tree) {
+		for (unsigned int i = 0; i < node_blocks(n); i++) {
+			if (!node_bit(n, i))
+				node_set_bit(n, i);
+		}
+	}
+}
+
 void extmap_touch(struct extmap *m, struct range r, uint32_t atime_s)
 {
 	if (range_empty(r))

@@ -64,10 +64,12 @@ size_t extmap_count(const struct extmap *m);   /* extents */
 /* Known size and every byte present. */
 bool extmap_complete(const struct extmap *m);
 
-/* First block in r that is present but not verified since the map was loaded. 0 or -ENOENT. */
+/* First block in r that is present but not verified. 0 or -ENOENT. */
 int extmap_next_unverified(const struct extmap *m, struct range r, uint64_t *ret_block_off,
 			   uint64_t *ret_sum);
 void extmap_set_verified(struct extmap *m, uint64_t block_off);
+/* No block is any more, whatever it was before. */
+void extmap_set_unverified(struct extmap *m);
 /* Extents that overlap r were read at atime_s (kept at its largest). */
 void extmap_touch(struct extmap *m, struct range r, uint32_t atime_s);
 

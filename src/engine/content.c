@@ -33,7 +33,7 @@ static int prove_step(struct proof *p, struct range r)
 {
 	int ret;
 
-	p->w = (struct waiter){.range = r, .done = step_done, .copy = true};
+	p->w = (struct waiter){.range = r, .done = step_done};
 	p->error = 0;
 	ret = version_read(p->version, &p->w);
 	if (ret == -EINPROGRESS)

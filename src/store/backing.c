@@ -6,7 +6,6 @@
 #include <inttypes.h>
 #include <fcntl.h>
 #include <linux/falloc.h>
-#include <sys/mman.h>
 #include <sys/stat.h>
 
 #include "base/size.h"
@@ -27,7 +26,6 @@ static struct backing *backing_new(int fd, uint64_t ino, uint64_t cookie, uint64
 		return NULL;
 	atomic_init(&b->refs, 1);
 	atomic_init(&b->size, size);
-	atomic_init(&b->map, NULL);
 	b->fd = fd;
 	b->ino = ino;
 	b->cookie = cookie;
@@ -149,13 +147,8 @@ struct backing *backing_get(struct backing *b)
 
 void backing_put(struct backing *b)
 {
-	void *map;
-
 	if (!b || atomic_fetch_sub(&b->refs, 1) != 1)
 		return;
-	map = atomic_load(&b->map);
-	if (map && map != MAP_FAILED)
-		munmap(map, (size_t)atomic_load(&b->size));
 	close(b->fd);
 	free(b);
 }
@@ -204,28 +197,6 @@ int backing_write(const struct backing *b, uint64_t off, const void *buf, size_t
 		len -= (size_t)n;
 	}
 	return 0;
-}
-
-const void *backing_map(struct backing *b, struct range r)
-{
-	void *map = atomic_load_explicit(&b->map, memory_order_acquire), *none = NULL;
-	uint64_t size = atomic_load(&b->size);
-
-	if (!map) {
-		if (size == 0 || size > SIZE_MAX / 2)
-			return NULL;
-		map = mmap(NULL, (size_t)size, PROT_READ, MAP_SHARED, b->fd, 0);
-		/* The length never changes once it is known, so whoever comes first writes the
-		 * same. */
-		if (!atomic_compare_exchange_strong(&b->map, &none, map)) {
-			if (map != MAP_FAILED)
-				munmap(map, (size_t)size);
-			map = none;
-		}
-	}
-	if (map == MAP_FAILED || r.end > size)
-		return NULL;
-	return (const char *)map + r.off;
 }
 
 int backing_punch(struct cache *c, const struct backing *b, struct range r)

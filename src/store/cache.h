@@ -43,13 +43,12 @@ void cache_last_owner(int dirfd, char *text, size_t size);
 /* Bytes that an ordinary user may still write there; UINT64_MAX when it can't be asked. */
 uint64_t cache_disk_free(const struct cache *c);
 
-/* One open backing file. Counted; the last put unmaps and closes. */
+/* One open backing file. Counted; the last put closes. */
 struct backing {
 	atomic_uint refs;
 	int fd;
 	uint64_t ino, cookie;
 	atomic_uint_fast64_t size; /* the file's length on disk; 0: it grows with what is written */
-	_Atomic(void *) map;	   /* all of it; NULL not yet tried, MAP_FAILED can't */
 };
 
 /* A new file. 0, or -errno (-ENOSPC, -EMFILE, …). Not durable: backing_sync() and cache_sync_dir().
@@ -78,8 +77,6 @@ int backing_set_size(struct backing *b, uint64_t size);
 /* All of it or -errno (-EIO past the end). */
 int backing_read(const struct backing *b, uint64_t off, void *buf, size_t len);
 int backing_write(const struct backing *b, uint64_t off, const void *buf, size_t len);
-/* Address of r in a shared read-only mapping, or NULL (then read). */
-const void *backing_map(struct backing *b, struct range r);
 /* Give back the blocks of r, reading zeros from then on. -EOPNOTSUPP sets c->no_punch. */
 int backing_punch(struct cache *c, const struct backing *b, struct range r);
 /* Give back all blocks, where holes can't be punched. */

@@ -139,6 +139,8 @@ static uint64_t punch(struct forget *f)
 	b = b ? backing_get(b) : NULL;
 	all = v->gated && extmap_bytes(v->map) == 0;
 	mtx_unlock(&v->lock);
+	if (b)
+		trust_write_begin(v, b);
 	if (b && all && atomic_load(&c->no_punch)) {
 		error = backing_empty(b);
 		if (!error)
@@ -152,6 +154,8 @@ static uint64_t punch(struct forget *f)
 		else
 			bytes += range_len(r);
 	}
+	if (b)
+		trust_write_end(v, b);
 	backing_put(b);
 	return bytes;
 }

@@ -16,6 +16,7 @@ struct load {
 	struct version *v; /* a reference */
 	struct version_row row;
 	struct backing *backing;
+	struct trust_look look; /* at its file, before any block of it is verified */
 	uint64_t claimed_end;
 	bool found, foreign;
 };
@@ -78,6 +79,8 @@ static int load_run(struct dbjob *job, struct extdb *db)
 		return r;
 	r = cache_attach(&v->store->cache, v->id, l->row.cookie, l->row.ino, size, l->claimed_end,
 			 &l->backing);
+	if (!r)
+		trust_stat(l->backing, &l->look);
 	if (r != -ENOENT && r != -ESTALE && r != -ELOOP)
 		return r;
 	l->foreign = true;
@@ -117,6 +120,7 @@ static void load_adopt_locked(struct load *l, int result)
 	v->backing = l->backing;
 	v->cookie = l->row.cookie;
 	l->backing = NULL;
+	trust_known_locked(v, v->backing, &l->look);
 	v->durable_bytes = extmap_bytes(v->map);
 	if (backing_allocated(v->backing, &allocated) == 0 &&
 	    !atomic_load(&v->store->cache.no_punch) &&

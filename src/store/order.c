@@ -52,6 +52,7 @@ struct check {
 	uint64_t sums[EXTENT_BLOCKS_MAX];
 	uint8_t bad[EXTENT_BLOCKS_MAX];
 	struct backing *b;
+	struct trust_look look;
 	unsigned int pin;
 };
 
@@ -70,6 +71,7 @@ static bool check_begin(struct version *v, uint64_t off, struct check *c)
 			memcpy(c->sums, x.sums, range_blocks(x.range) * sizeof(x.sums[0]));
 			c->b = backing_get(v->backing);
 			c->pin = version_pin_locked(v);
+			trust_look_locked(v, c->b, &c->look);
 		}
 	}
 	mtx_unlock(&v->lock);
@@ -86,15 +88,19 @@ static struct range check_block(const struct check *c, uint64_t n)
 static uint64_t check_end(struct version *v, struct check *c, int *error)
 {
 	uint64_t bad = 0;
+	bool holds;
 
+	trust_stat(c->b, &c->look);
 	mtx_lock(&v->lock);
+	holds = trust_holds_locked(v, &c->look, 0);
 	for (uint64_t n = 0; n < range_blocks(c->range); n++) {
 		struct range r = check_block(c, n);
 
 		if (!extmap_has(v->map, r))
 			continue;
 		if (!c->bad[n]) {
-			extmap_set_verified(v->map, r.off);
+			if (holds)
+				extmap_set_verified(v->map, r.off);
 			continue;
 		}
 		bad++;
@@ -103,6 +109,8 @@ static uint64_t check_end(struct version *v, struct check *c, int *error)
 	}
 	version_unpin_locked(v, c->pin);
 	mtx_unlock(&v->lock);
+	if (c->look.damaged)
+		trust_mend(v, c->b, &c->look);
 	backing_put(c->b);
 	return bad;
 }

@@ -36,7 +36,12 @@ static uint64_t scrub_run(struct store *s, struct version *v, struct backing *b,
 						    (struct range){0, extmap_size(v->map)}),
 				    &gap);
 		mtx_unlock(&v->lock);
-		if (r || backing_punch(&s->cache, b, gap))
+		if (r)
+			break;
+		trust_write_begin(v, b);
+		r = backing_punch(&s->cache, b, gap);
+		trust_write_end(v, b);
+		if (r)
 			break;
 		bytes += range_len(gap);
 	}

@@ -5,7 +5,8 @@
  * "is it there?" and "then wake me" are one step (no lost wake-up). Counted; any thread.
  *
  * A read is answered from the backing file, from memory when the cache can't keep it, or with an
- * error, always whole: never short, never a hole's zeros.
+ * error, always whole: never short, never a hole's zeros, even if somebody else shortens the file
+ * or makes holes in it meanwhile (trust.h).
  */
 #ifndef STORE_VERSION_H
 #define STORE_VERSION_H
@@ -26,18 +27,12 @@ struct version;
 struct waiter {
 	struct range range; /* not empty, within the size */
 	void (*done)(struct waiter *w, int error, const void *data);
-	/*
-	 * data must be plain memory. Otherwise it may be a mapping of the backing file, which is
-	 * for handing to the kernel: looking at it is SIGBUS if somebody shortens the file under
-	 * us.
-	 */
-	bool copy;
 
 	/* version.c's own */
 	TAILQ_ENTRY(waiter) link;
-	void *memory;		/* assembly of bytes that the cache could not keep */
-	uint32_t memory_blocks; /* which of its blocks are there: bit n for the n-th block it
-				   touches */
+	void *memory;		/* its answer, while it is put together */
+	uint32_t memory_blocks; /* which of its blocks came without the cache: bit n for the
+				   n-th block it touches */
 	bool cancelled; /* asked for while it was off the list, about to be answered or parked again
 			 */
 };

@@ -24,6 +24,7 @@
 #include "core/rangeset.h"
 #include "store/cache.h"
 #include "store/record.h"
+#include "store/trust.h"
 #include "store/version.h"
 
 TAILQ_HEAD(waiter_list, waiter);
@@ -55,6 +56,7 @@ struct version {
 	unsigned int epoch;
 	unsigned int holds;
 	struct backing *backing; /* NULL until the first byte */
+	struct trust trust;	 /* in what backing holds */
 	struct validator validator;
 	uint64_t durable_bytes;
 	uint64_t writeback_bytes; /* written since write-back was last started */

@@ -155,6 +155,7 @@ static int claim_write(struct version *v, struct claim *c, const unsigned char *
 		for (uint64_t at = 0; at < len; at += BLOCK_SIZE)
 			sums[at >> BLOCK_SHIFT] =
 				XXH3_64bits(data + at, (size_t)min_u64(BLOCK_SIZE, len - at));
+		trust_write_begin(v, b);
 		r = backing_write(b, c->range.off, data, (size_t)len);
 	}
 	mtx_lock(&v->lock);
@@ -171,6 +172,8 @@ static int claim_write(struct version *v, struct claim *c, const unsigned char *
 		claim_drop_locked(v, c);
 		mtx_unlock(&v->lock);
 	}
+	if (b)
+		trust_write_end(v, b);
 	if (r)
 		space_failed(s, len, r);
 	else

@@ -9,6 +9,7 @@ e2e_tests = \
 	tests/e2e/cache-damage.t \
 	tests/e2e/cache-full.t \
 	tests/e2e/cache-limit.t \
+	tests/e2e/cache-shortened.t \
 	tests/e2e/completion.t \
 	tests/e2e/connections.t \
 	tests/e2e/credentials.t \

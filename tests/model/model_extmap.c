@@ -177,6 +177,13 @@ static void do_verify(struct model *m)
 	m->cell[i].verified = true;
 }
 
+static void do_unverify(struct model *m)
+{
+	extmap_set_unverified(m->map);
+	for (uint64_t i = 0; i < CELLS; i++)
+		m->cell[i].verified = false;
+}
+
 static void do_size(struct model *m)
 {
 	if (extmap_set_size(m->map, m->real_size) < 0)
@@ -295,8 +302,10 @@ static void step(struct model *m)
 		do_evicting(m);
 	else if (what < 87)
 		do_touch(m);
-	else if (what < 99)
+	else if (what < 98)
 		do_verify(m);
+	else if (what < 99)
+		do_unverify(m);
 	else
 		do_size(m);
 	compare_extents(m);

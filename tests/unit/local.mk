@@ -106,6 +106,11 @@ tests_unit_test_store_race_SOURCES = tests/unit/test_store_race.c tests/unit/sto
 tests_unit_test_store_race_CPPFLAGS = $(AM_CPPFLAGS) $(CHECK_CFLAGS)
 tests_unit_test_store_race_LDADD = $(rgetfs_libs) $(CHECK_LIBS)
 TESTS += tests/unit/test_store_race
+check_PROGRAMS += tests/unit/test_store_tamper
+tests_unit_test_store_tamper_SOURCES = tests/unit/test_store_tamper.c tests/unit/store_util.c tests/unit/store_util.h
+tests_unit_test_store_tamper_CPPFLAGS = $(AM_CPPFLAGS) $(CHECK_CFLAGS)
+tests_unit_test_store_tamper_LDADD = $(rgetfs_libs) $(CHECK_LIBS)
+TESTS += tests/unit/test_store_tamper
 tests_unit_test_engine_SOURCES = tests/unit/test_engine.c tests/unit/engine_lab.c tests/unit/engine_lab.h \
 	tests/origin/content.c tests/origin/content.h
 tests_unit_test_engine_CPPFLAGS = $(AM_CPPFLAGS) $(CHECK_CFLAGS) -I$(top_srcdir)

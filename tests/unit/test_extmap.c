@@ -264,6 +264,14 @@ START_TEST(blocks_from_the_database_are_verified_once)
 	extmap_set_verified(map, 999 * B); /* nothing is there */
 	ck_assert_int_eq(extmap_next_unverified(map, range_make(0, 300 * B), &off, &sum), -ENOENT);
 	extmap_check(map);
+	extmap_set_unverified(map);
+	for (uint64_t i = 0; i < 300; i++) {
+		ck_assert_int_eq(extmap_next_unverified(map, range_make(0, 300 * B), &off, &sum),
+				 0);
+		ck_assert_uint_eq(off, i * B);
+		extmap_set_verified(map, off);
+	}
+	extmap_check(map);
 }
 END_TEST
 

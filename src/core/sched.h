@@ -158,9 +158,14 @@ void sched_want_set_prio(struct sched *s, struct sched_want *w, enum prio prio, 
 
 /* ---- what a transfer reports; each may call ops ---- */
 
-/* The connection is there (connect_us: TCP handshake, the round trip; 0: it was reused). */
-void sched_lease_connected(struct sched *s, struct lease *l, uint64_t connect_us, uint64_t now_us);
-/* The final header came and was judged good; the time to first byte is now. */
+/*
+ * The connection is there (connect_us: TCP handshake, the round trip; 0: it was reused), and the
+ * request went out at asked_us: the set-up lasted until then, the time to first byte begins. It may
+ * be told late, with the answer.
+ */
+void sched_lease_connected(struct sched *s, struct lease *l, uint64_t connect_us,
+			   uint64_t asked_us);
+/* The final header came and was judged good; the time to first byte is over now. */
 void sched_lease_answered(struct sched *s, struct lease *l, uint64_t now_us);
 /*
  * o answers l, or fails to, although another was asked (a redirect): ban, holds, rate and times are

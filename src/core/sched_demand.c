@@ -246,7 +246,7 @@ static uint64_t watch_unanswered(struct lease_priv *l, uint64_t now_us)
 {
 	const struct sched_origin *o = l->origin;
 	struct sched_task *t = l->pub.task;
-	uint64_t from = l->connected ? l->connected_us : l->start_us + o->setup_us;
+	uint64_t from = l->connected ? l->asked_us : l->start_us + o->setup_us;
 	uint64_t late, stuck;
 
 	if (o->ttfb_count < HEDGE_SAMPLES)

@@ -97,10 +97,10 @@ struct lease_priv {
 	uint64_t asked_end;  /* what the request says */
 	uint64_t urgent_end; /* started for a demand: until here it may push others' read-ahead
 				aside */
-	uint64_t start_us, connected_us;
-	uint64_t bytes_us;	  /* when the last byte came (or it started, or was released) */
-	uint64_t look_us;	  /* when its demands were last looked at */
-	struct lease_priv *rival; /* the hedge and what it is a hedge of */
+	uint64_t start_us, asked_us; /* the request went out, once connected */
+	uint64_t bytes_us;	     /* when the last byte came (or it started, or was released) */
+	uint64_t look_us;	     /* when its demands were last looked at */
+	struct lease_priv *rival;    /* the hedge and what it is a hedge of */
 	bool hedge;
 	struct meter meter;
 	struct timer timer;
@@ -214,7 +214,7 @@ struct sched_origin {
 	uint64_t budget_us; /* when the budget last changed */
 	struct timer ban_timer;
 	/* measured */
-	uint64_t rtt_us, setup_us; /* TCP handshake; start to connection on a new one */
+	uint64_t rtt_us, setup_us; /* TCP handshake; start to request on a new connection */
 	uint32_t ttfb[TTFB_SAMPLES];
 	unsigned int ttfb_count;
 	uint64_t ttfb_us, ttfb_p95_us;

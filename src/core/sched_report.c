@@ -6,7 +6,8 @@
 
 #define METER_US (200 * USEC_PER_MS)
 
-void sched_lease_connected(struct sched *s, struct lease *pub, uint64_t connect_us, uint64_t now_us)
+void sched_lease_connected(struct sched *s, struct lease *pub, uint64_t connect_us,
+			   uint64_t asked_us)
 {
 	struct lease_priv *l = lease_priv(pub);
 
@@ -14,10 +15,11 @@ void sched_lease_connected(struct sched *s, struct lease *pub, uint64_t connect_
 	if (l->connected)
 		return;
 	l->connected = true;
-	l->connected_us = now_us;
+	l->asked_us = max_u64(asked_us, l->start_us);
+	/* A reused connection tells nothing of what a new one costs. */
 	if (connect_us)
 		origin_connect_sample(l->origin, connect_us,
-				      l->via ? connect_us : now_us - l->start_us);
+				      l->via ? connect_us : l->asked_us - l->start_us);
 }
 
 /* The first of two that were asked for the same decides: the other has brought nothing yet. */
@@ -50,7 +52,7 @@ void sched_lease_answered(struct sched *s, struct lease *pub, uint64_t now_us)
 	l->answered = true;
 	l->bytes_us = now_us;
 	meter_restart(&l->meter, now_us);
-	origin_ttfb_sample(o, now_us - (l->connected ? l->connected_us : l->start_us));
+	origin_ttfb_sample(o, now_us - (l->connected ? l->asked_us : l->start_us));
 	if (o->banned_until_us && o->test == l)
 		origin_unban(o);
 	if (l->cancelled)

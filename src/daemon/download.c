@@ -84,10 +84,11 @@ static bool on_awaited(void *user, struct range r)
 	return false;
 }
 
-static void on_connected(void *user, uint64_t connect_us)
+static void on_connected(void *user, uint64_t connect_us, uint64_t asked_us)
 {
 	(void)user;
 	(void)connect_us;
+	(void)asked_us;
 }
 
 static void on_progress(void *user, uint64_t pos)

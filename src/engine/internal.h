@@ -389,6 +389,8 @@ bool task_admit(struct task *t, uint64_t now_us);
 void task_resolve(struct task *t, unsigned int index, char *url);
 /* The origin of url as the sched knows it; NULL: of none, or no memory. Engine thread. */
 struct origin *origin_enter(struct engine *e, const char *url);
+/* Copy what the sched knows of o for other threads. Engine thread. */
+void origin_publish(struct origin *o);
 /* Ask for w (its kind, prio and range set). Failures come as want_failed(). */
 void want_add(struct task *t, struct want *w, uint64_t now_us);
 void want_remove(struct want *w, uint64_t now_us);
@@ -451,7 +453,7 @@ struct pull {
 	atomic_uint_fast64_t unkept; /* bytes that neither the cache nor a reader got */
 
 	/* written by the fetch thread before it posts, read by the engine thread afterwards */
-	uint64_t connect_us;
+	uint64_t connect_us, asked_us;
 	enum verdict answer;
 	struct http_use use;
 	struct validator got;

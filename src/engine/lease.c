@@ -475,11 +475,13 @@ void pull_answered(struct engine *e, struct msg *m)
 	struct pull *p = container_of(m, struct pull, answered_msg);
 	struct task *t = p->task;
 	uint64_t now_us = clock_now_us();
+	struct origin *at;
 
 	source_learn(p);
-	sched_lease_set_origin(e->sched, p->lease, t->source[p->source].at->sched, now_us);
+	at = t->source[p->source].at;
+	sched_lease_set_origin(e->sched, p->lease, at->sched, now_us);
 	if (p->connected)
-		sched_lease_connected(e->sched, p->lease, p->connect_us, now_us);
+		sched_lease_connected(e->sched, p->lease, p->connect_us, p->asked_us);
 	/* One that is asked again without If-Range says nothing of ranges. */
 	if (p->answer == VERDICT_WHOLE && !p->ask_again) {
 		p->whole_lease = sched_lease_whole(e->sched, p->lease, now_us);
@@ -491,6 +493,8 @@ void pull_answered(struct engine *e, struct msg *m)
 	/* After an answer without ranges the sched would take this one for one with. */
 	if (p->answer != VERDICT_WHOLE || p->whole_lease)
 		sched_lease_answered(e->sched, p->lease, now_us);
+	/* The reader that gets these bytes opens its window by what they took. */
+	origin_publish(at);
 	if (!t->obj)
 		return;
 	if (p->probe && !probe_fits(t->obj, p)) {

@@ -60,18 +60,6 @@ static void copy_task(struct task *t, uint64_t *rate_bps, unsigned int *connecti
 	*connections += info.running;
 }
 
-static void copy_origin(struct origin *o)
-{
-	struct sched_origin_info info;
-
-	sched_origin_info(o->sched, &info);
-	atomic_store(&o->rate_bps, info.rate_bps);
-	atomic_store(&o->ttfb_us, info.ttfb_us);
-	atomic_store(&o->banned_until_us, info.banned_until_us);
-	atomic_store(&o->bans, info.bans);
-	atomic_store(&o->connections, info.running);
-}
-
 /* What object_info() and engine_stats() show, as they must not enter the sched themselves. */
 static void copy_state(struct engine *e)
 {
@@ -95,7 +83,7 @@ static void copy_state(struct engine *e)
 		t->obj->filling = t->want_count > 0;
 	LIST_FOREACH (o, &e->origins, link) {
 		if (o->sched)
-			copy_origin(o);
+			origin_publish(o);
 	}
 	mtx_unlock(&e->lock);
 }

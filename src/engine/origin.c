@@ -62,6 +62,18 @@ struct origin *origin_enter(struct engine *e, const char *url)
 	return o && o->sched ? o : NULL;
 }
 
+void origin_publish(struct origin *o)
+{
+	struct sched_origin_info info;
+
+	sched_origin_info(o->sched, &info);
+	atomic_store(&o->rate_bps, info.rate_bps);
+	atomic_store(&o->ttfb_us, info.ttfb_us);
+	atomic_store(&o->banned_until_us, info.banned_until_us);
+	atomic_store(&o->bans, info.bans);
+	atomic_store(&o->connections, info.running);
+}
+
 static size_t origins_list_locked(struct engine *e, struct origin **list, size_t room)
 	REQUIRES(e->lock)
 {

@@ -12,12 +12,13 @@ static uint64_t to_object(const struct pull *p, uint64_t wire)
 	return wire > p->slice_off ? wire - p->slice_off : 0;
 }
 
-static void pull_on_connected(void *user, uint64_t connect_us)
+static void pull_on_connected(void *user, uint64_t connect_us, uint64_t asked_us)
 {
 	struct pull *p = user;
 
 	/* Told with the answer, when it is known whose connection it is. */
 	p->connect_us = connect_us;
+	p->asked_us = asked_us;
 	p->connected = true;
 }
 

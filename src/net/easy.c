@@ -93,7 +93,7 @@ static int easy_before_request(void *user, char *ip, char *local_ip, int port, i
 	if (!r->rq.urgent && r->opened_count > 0)
 		socket_bound(r->fd);
 	easy_forget_opened(r, r->fd);
-	r->asked_us = clock_now_us();
+	r->asked_us = r->stall_us = clock_now_us();
 	return CURL_PREREQFUNC_OK;
 }
 

@@ -59,8 +59,11 @@ struct transfer_result {
 enum transfer_answer { TRANSFER_KEEP, TRANSFER_DROP };
 
 struct transfer_ops {
-	/* Connected: TCP handshake time, 0 reused. Once, before head. */
-	void (*connected)(void *user, uint64_t connect_us);
+	/*
+	 * Once, before head: the TCP handshake took connect_us (0: the connection was reused), and
+	 * the request went out at asked_us (monotonic), with TLS if any behind it.
+	 */
+	void (*connected)(void *user, uint64_t connect_us, uint64_t asked_us);
 	/*
 	 * The final header, judged: PART or WHOLE (anything else goes straight to end()). resolved:
 	 * the URL that answered when there was a redirect, else NULL. KEEP, or DROP to end with

@@ -103,7 +103,7 @@ static bool head_good(struct run *r, enum verdict v)
 	else if (!r->first_hop && r->scope != ADDR_PUBLIC)
 		policy_grant(r->inst->shared, &r->home, &r->origin);
 
-	r->rq.ops->connected(r->rq.user, head_connect_us(r));
+	r->rq.ops->connected(r->rq.user, head_connect_us(r), r->asked_us);
 	if (r->rq.ops->head(r->rq.user, v, &r->use, r->resp, resolved) == TRANSFER_DROP)
 		return head_decide(r, VERDICT_CANCELLED, rest);
 	if (r->rq.probe)

@@ -122,7 +122,7 @@ static void hop_reset(struct run *r)
 	r->paused_in_curl = false;
 	r->scope = ADDR_PUBLIC;
 	r->begun_us = clock_now_us();
-	r->asked_us = 0;
+	r->asked_us = r->stall_us = 0;
 	r->errbuf[0] = '\0';
 	r->detail = NULL;
 	head_begin(r);

@@ -229,7 +229,6 @@ void run_unpause(struct run *r, enum run_pause why, uint64_t now_us)
 		return;
 	run_skip_pause(r, &r->stall_us, now_us);
 	run_skip_pause(r, &r->rate_us, now_us);
-	run_skip_pause(r, &r->asked_us, now_us);
 	if (!r->paused_in_curl || !r->easy)
 		return;
 	r->paused_in_curl = false;
@@ -271,7 +270,7 @@ static enum verdict run_check_stall(struct run *r, uint64_t now_us, uint64_t *re
 	if (r->pauses || limit_us == 0 || r->asked_us == 0)
 		return VERDICT_PART;
 	if (!r->judged) {
-		*ret_due = r->asked_us + limit_us;
+		*ret_due = r->stall_us + limit_us;
 		return now_us >= *ret_due ? VERDICT_STALL : VERDICT_PART;
 	}
 	if (r->bytes_received - r->stall_bytes >= max_u64(least, 1)) {

@@ -108,7 +108,7 @@ struct run {
 
 	/* ---- timers (run.c); monotonic µs ---- */
 	uint64_t begun_us;	/* this hop */
-	uint64_t asked_us;	/* its request went out; 0 not yet */
+	uint64_t asked_us;	/* its request went out; 0 not yet. Pauses do not move it */
 	uint64_t paused_us;	/* since when pauses is not empty */
 	uint64_t rate_until_us; /* PAUSE_RATE ends */
 	uint64_t drain_until_us;

@@ -4,6 +4,7 @@
 #include <check.h>
 #include <pthread.h>
 
+#include "base/clock.h"
 #include "engine_lab.h"
 #include "store/digest.h"
 #include "tests/origin/content.h"
@@ -99,6 +100,55 @@ START_TEST(a_small_read_is_cheap)
 	lab_stop(&l);
 	ck_assert_uint_le(lab_sent(&l, "/a"), 2 * MIB);
 	lab_done(&l);
+}
+END_TEST
+
+static void note_ttfb(void *ctx, const struct engine_origin *o)
+{
+	*(uint64_t *)ctx = o->ttfb_us;
+}
+
+static uint64_t ttfb_us(struct lab *l)
+{
+	uint64_t us = 0;
+
+	ck_assert_int_eq(engine_each_origin(l->engine, note_ttfb, &us), 0);
+	return us;
+}
+
+/*
+ * From the request to the answer, and to be had as soon as a reader goes on: the next copy for
+ * other threads would be 90 ms away.
+ */
+START_TEST(the_time_to_the_first_byte_is_measured)
+{
+	unsigned int prompt = 0;
+
+	for (unsigned int round = 0; round < 5 && !prompt; round++) {
+		uint64_t us = 0, read_us;
+		unsigned char byte;
+		struct handle *h;
+		struct object *o;
+		struct lab l;
+
+		lab_init(&l, (const char *[]){"/* size=100M delay=110ms", NULL});
+		lab_start(&l, "@/a\n size=104857600\n");
+		o = lab_object(&l, 0);
+		h = lab_open(o);
+		ck_assert_int_eq(lab_read(h, 50 * MIB, &byte, 1), 0);
+		read_us = clock_now_us();
+		while (!us && clock_now_us() - read_us < 10 * USEC_PER_SEC)
+			us = ttfb_us(&l);
+		prompt += clock_now_us() - read_us < 40 * USEC_PER_MS;
+		ck_assert_uint_ge(us, 110 * USEC_PER_MS);
+		/* On a connection that is there. */
+		ck_assert_int_eq(lab_read(h, 20 * MIB, &byte, 1), 0);
+		ck_assert_uint_ge(ttfb_us(&l), 110 * USEC_PER_MS);
+		handle_close(h);
+		object_put(o);
+		lab_done(&l);
+	}
+	ck_assert_uint_gt(prompt, 0);
 }
 END_TEST
 
@@ -670,6 +720,7 @@ int main(void)
 	tcase_add_test(good, a_whole_file_in_steps);
 	tcase_add_test(good, random_reads_of_several_threads);
 	tcase_add_test(good, a_small_read_is_cheap);
+	tcase_add_test(good, the_time_to_the_first_byte_is_measured);
 	tcase_add_test(good, an_unknown_size_is_asked);
 	tcase_add_test(good, what_is_gone_is_told_from_what_did_not_answer);
 	tcase_add_test(good, the_address_policy_follows_the_manifest);

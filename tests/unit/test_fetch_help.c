@@ -307,13 +307,15 @@ const char *server_request(struct server *s, unsigned int n)
 
 /* ---- the caller ---- */
 
-static void caller_connected(void *user, uint64_t connect_us)
+static void caller_connected(void *user, uint64_t connect_us, uint64_t asked_us)
 {
 	struct caller *c = user;
 
 	pthread_mutex_lock(&c->lock);
 	c->connected++;
 	c->connect_us = connect_us;
+	c->asked_us = asked_us;
+	c->answered_us = clock_now_us();
 	pthread_mutex_unlock(&c->lock);
 }
 

@@ -64,7 +64,7 @@ struct caller {
 	struct range awaited;
 	/* what happened */
 	unsigned int connected, heads, bodies, ends;
-	uint64_t connect_us;
+	uint64_t connect_us, asked_us, answered_us;
 	enum verdict head_verdict;
 	struct http_use use;
 	char resolved[2048];

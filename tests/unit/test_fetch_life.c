@@ -11,6 +11,7 @@
 
 /* Long enough for a busy machine to answer in, short enough to wait for. */
 #define STALL_US UINT64_C(1500000)
+#define LATE_MS	 200
 #define MIB	 (UINT64_C(1) << 20)
 #define TOTAL	 (MIB << 20) /* more than comes while a test looks on */
 
@@ -41,6 +42,9 @@ static bool serve(struct conn *c, const char *request, void *user)
 			r.off++;
 		}
 		return false;
+	case 'l': /* late, and then all is well */
+		sleep_ms(LATE_MS);
+		return conn_serve(c, request, TOTAL);
 	case 'e': /* an error whose body never ends */
 		conn_say(c, "HTTP/1.1 404 Not Found\r\nContent-Length: 1000\r\n\r\nwhere");
 		conn_idle(c, 20000);
@@ -301,6 +305,31 @@ START_TEST(stall_of_what_went_on_after_a_hold)
 }
 END_TEST
 
+/* When a request went out is told as it was, on any connection, and whatever order came then. */
+START_TEST(when_it_was_asked)
+{
+	struct caller c;
+
+	for (unsigned int round = 0; round < 3; round++) {
+		uint64_t begun = clock_now_us();
+
+		caller_init(&c, server_url(server, "/late"), 0, MIB);
+		caller_start(&c, test_fetch);
+		if (round == 2) {
+			fetch_hold(test_fetch, c.transfer, true);
+			sleep_ms(LATE_MS / 2);
+			fetch_hold(test_fetch, c.transfer, false);
+		}
+		caller_wait(&c);
+		assert_right(&c);
+		assert_verdict(&c, VERDICT_PART);
+		ck_assert_int_eq(c.connect_us > 0, round == 0);
+		ck_assert_uint_ge(c.asked_us, begun);
+		ck_assert_uint_ge(c.answered_us - c.asked_us, LATE_MS * USEC_PER_MS);
+	}
+}
+END_TEST
+
 /* The lower bound alone: a slow machine only takes longer. */
 static uint64_t limited(const struct fetch_config *cfg, bool fill, bool urgent)
 {
@@ -408,6 +437,7 @@ int main(void)
 	tcase_add_test(t, hold_from_the_start);
 	tcase_add_test(t, cancel_while_held);
 	tcase_add_test(t, stall_of_what_went_on_after_a_hold);
+	tcase_add_test(t, when_it_was_asked);
 	tcase_add_test(t, rates_are_limited);
 	tcase_add_test(t, urgent_ones_take_first);
 	tcase_add_test(t, limit_is_shared);

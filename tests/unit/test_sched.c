@@ -4,7 +4,7 @@
 #include <check.h>
 
 #include "core/rangeset.h"
-#include "core/sched.h"
+#include "core/sched_internal.h"
 
 #define KIB UINT64_C(1024)
 #define MIB (UINT64_C(1) << 20)
@@ -192,6 +192,47 @@ START_TEST(fill_of_a_known_size_is_one_lease)
 	finish(started[0], VERDICT_PART, 10 * MIB + 5);
 	ck_assert_uint_eq(satisfied, 1);
 	ck_assert_uint_eq(tick(SEC), UINT64_MAX);
+	sched_task_close(s, task, now);
+	sched_free(s);
+	rangeset_done(&have);
+}
+END_TEST
+
+/* As the engine tells it: the connection only with the answer. */
+static void answer_late(unsigned int n, uint64_t connect_us, uint64_t setup_us, uint64_t ttfb_us)
+{
+	uint64_t asked = now + setup_us;
+
+	now = asked + ttfb_us;
+	sched_lease_connected(s, started[n], connect_us, asked);
+	sched_lease_answered(s, started[n], now);
+}
+
+START_TEST(set_up_and_first_byte_are_told_apart)
+{
+	struct sched_origin_info info;
+
+	defaults();
+	begin(64 * MIB, 1);
+	for (unsigned int i = 0; i < 4; i++) {
+		struct sched_want *w = want(i * 16 * MIB, i * 16 * MIB + BLOCK_SIZE, PRIO_DEMAND);
+
+		tick(0);
+		ck_assert_uint_eq(starts, i + 1);
+		/* A new connection with a handshake of TLS, then the same one. */
+		if (i == 0)
+			answer_late(i, 10 * MS, 30 * MS, 200 * MS);
+		else
+			answer_late(i, 0, 0, 200 * MS);
+		finish(started[i], VERDICT_PART, started[i]->off + BLOCK_SIZE);
+		sched_want_remove(s, w, now);
+		sched_origin_info(origin[0], &info);
+		ck_assert_uint_eq(info.ttfb_us, 200 * MS);
+		ck_assert_uint_eq(info.rtt_us, 10 * MS);
+		/* Without a connection the next one costs both, however often this one was used. */
+		ck_assert_uint_eq(origin_cost_us(origin[0], now), 200 * MS);
+		ck_assert_uint_eq(origin_cost_us(origin[0], now + 60 * SEC), 230 * MS);
+	}
 	sched_task_close(s, task, now);
 	sched_free(s);
 	rangeset_done(&have);
@@ -1012,6 +1053,7 @@ int main(void)
 	int bad;
 
 	tcase_add_test(tc, fill_of_a_known_size_is_one_lease);
+	tcase_add_test(tc, set_up_and_first_byte_are_told_apart);
 	tcase_add_test(tc, what_is_there_is_satisfied_by_the_next_tick);
 	tcase_add_test(tc, demands_are_widened_and_merged_with_what_follows);
 	tcase_add_test(tc, a_demand_near_ahead_waits_for_the_lease);

@@ -106,5 +106,11 @@ struct http_use {
  */
 enum verdict http_judge(const struct http_want *want, const struct http_resp *resp,
 			struct http_use *ret_use);
+/*
+ * A body that was judged WHOLE without a length, of which so many bytes came; ended: and no more,
+ * as the server said. WHOLE: nothing is wrong so far.
+ */
+enum verdict http_judge_length(const struct http_want *want, const struct http_resp *resp,
+			       uint64_t bytes, bool ended);
 
 #endif

@@ -197,3 +197,19 @@ enum verdict http_judge(const struct http_want *want, const struct http_resp *re
 		return judge_redirect(resp);
 	return VERDICT_REFUSED;
 }
+
+enum verdict http_judge_length(const struct http_want *want, const struct http_resp *resp,
+			       uint64_t bytes, bool ended)
+{
+	if (want->size == SIZE_UNKNOWN)
+		return VERDICT_WHOLE;
+	if (bytes > want->size)
+		return size_verdict(want);
+	/*
+	 * Only chunks have an end of their own. Something dying may write it as well: what we know
+	 * from the server itself is not given up for that.
+	 */
+	if (ended && bytes < want->size && resp->own.chunked && want->size_pinned)
+		return VERDICT_SIZE;
+	return VERDICT_WHOLE;
+}

@@ -139,6 +139,8 @@ void sched_source_set_origin(struct sched *s, struct sched_task *t, unsigned int
 /* Ask none of its sources before until_us, for why; one that has passed changes nothing. */
 void sched_task_wait(struct sched *s, struct sched_task *t, uint64_t until_us, enum verdict why,
 		     uint64_t now_us);
+/* The source is known to be of no use for it, for why, until it is forgiven. */
+void sched_source_refuse(struct sched_task *t, unsigned int index, enum verdict why);
 /* Forget what its sources did wrong (the user's word, a reload). */
 void sched_task_forgive(struct sched *s, struct sched_task *t, uint64_t now_us);
 

@@ -160,6 +160,13 @@ static void back_off(struct sched_task *t, struct source *src, uint64_t retry_af
 	task_arm(t, src->until_us);
 }
 
+void sched_source_refuse(struct sched_task *t, unsigned int index, enum verdict why)
+{
+	t->source[index].refused = why;
+	t->last = why;
+	task_kick(t);
+}
+
 void sched_task_wait(struct sched *s, struct sched_task *t, uint64_t until_us, enum verdict why,
 		     uint64_t now_us)
 {

@@ -265,6 +265,8 @@ struct object {
 	bool content_bad;	   /* every source's content had the wrong checksum */
 	unsigned int bad_contents; /* times in a row */
 	unsigned int changes;	   /* of version in this mount */
+	uint64_t sources_long;	   /* sent a whole body that was not of the manifest's size … */
+	uint64_t sources_long_us;  /* … at; refused until they are forgiven */
 	unsigned int replaced;	   /* … by the origin, in a row without a durable block between */
 	uint64_t ask_after_us;	   /* its sources are left alone until then */
 	unsigned int validator_url; /* the URL whose validator the version is known by */
@@ -315,8 +317,14 @@ void object_arrived(struct object *o);
 /*
  * An answer named another version: object_changed() will follow. From the second in a row on,
  * without a durable block in between, the next question waits: a server may do so in each answer.
+ * in_vain: nor does a durable block count.
  */
-void object_replaced(struct object *o, uint64_t now_us);
+void object_replaced(struct object *o, bool in_vain, uint64_t now_us);
+/*
+ * A whole body of source url, some of which was kept, was not of the manifest's size: nothing that
+ * is there is believed, and that source is left alone for a time. Engine thread.
+ */
+void object_disown(struct object *o, unsigned int url, unsigned int urls, uint64_t now_us);
 /* The origin has another content than our version. got may lack a size. Engine thread. */
 void object_changed(struct object *o, const struct validator *got, uint64_t size);
 /* The size became known. Engine thread. */
@@ -460,6 +468,7 @@ struct pull {
 	int64_t date;	      /* the server's, VALIDATOR_NO_TIME */
 	bool answered;	      /* head() was called and the answer is of our version */
 	bool mismatch;	      /* … is not */
+	bool untrue;	      /* its body was kept, and was not the object */
 	bool no_total;	      /* … is, but nobody knows the size, and it does not tell */
 	bool ask_again;	      /* only If-Range was refused: the range may be had without it */
 	uint64_t total;	      /* of the object, as answered */

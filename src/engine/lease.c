@@ -538,7 +538,15 @@ static void note_failure(struct object *o, struct pull *p, const struct origin *
 		resolve_failed(p, at, class);
 	if (class == VERDICT_CLASS_ORIGIN || class == VERDICT_CLASS_RETRY)
 		atomic_fetch_add(&o->retries, 1);
-	if (v == VERDICT_SIZE)
+	if (v == VERDICT_SIZE && p->untrue)
+		object_set_error(o,
+				 "%s: %s: the manifest says %" PRIu64
+				 " bytes, the server sent %s%" PRIu64
+				 " (correct the manifest, or index it again; then rgetfs reload)",
+				 verdict_name(v), at->key, o->manifest_size,
+				 p->result.body_bytes > o->manifest_size ? "at least " : "",
+				 p->result.body_bytes);
+	else if (v == VERDICT_SIZE)
 		object_set_error(o,
 				 "%s: %s: the manifest says %" PRIu64 " bytes, the server %" PRIu64
 				 " (correct the manifest, or index it again; then rgetfs reload)",
@@ -593,7 +601,7 @@ static enum verdict end_meant(struct pull *p, struct object *o, enum verdict v, 
 	if (v == VERDICT_CHANGED)
 		v = change_meant(p, o);
 	if (v == VERDICT_CHANGED)
-		object_replaced(o, now_us);
+		object_replaced(o, p->untrue, now_us);
 	/* A part without a total is valid (RFC 9110 14.4): the size is asked in another way. */
 	if (v == VERDICT_NO_TOTAL && !s->no_total) {
 		s->no_total = true;
@@ -615,6 +623,8 @@ void pull_ended(struct engine *e, struct msg *m)
 
 	if (p->stream_size != SIZE_UNKNOWN)
 		p->total = p->stream_size;
+	if (p->untrue)
+		p->total = SIZE_UNKNOWN;
 	p->ended = true;
 	if (verdict_class(v) != VERDICT_CLASS_OURS)
 		sched_lease_set_origin(e->sched, l, at->sched, now_us);
@@ -636,6 +646,8 @@ void pull_ended(struct engine *e, struct msg *m)
 	o = p->task->obj;
 	if (o && changed)
 		object_changed(o, &p->got, p->total);
+	else if (o && p->untrue)
+		object_disown(o, p->source_url, p->task->source_count, now_us);
 }
 
 /*

@@ -121,9 +121,9 @@ static bool version_kept(struct object *o)
 	return vi.loading ? cached > 0 : vi.bytes_durable > 0;
 }
 
-void object_replaced(struct object *o, uint64_t now_us)
+void object_replaced(struct object *o, bool in_vain, uint64_t now_us)
 {
-	o->replaced = version_kept(o) ? 1 : o->replaced + 1;
+	o->replaced = !in_vain && version_kept(o) ? 1 : o->replaced + 1;
 	if (o->replaced > 1)
 		o->ask_after_us = now_us + retry_delay_us(o->replaced - 1, RETRY_SOURCE_FIRST_US,
 							  RETRY_SOURCE_MAX_US, &o->e->random);
@@ -175,4 +175,15 @@ void object_changed(struct object *o, const struct validator *got, uint64_t size
 	fills_restart(o, now_us);
 	backfill_go(o, now_us);
 	object_rest(o);
+}
+
+void object_disown(struct object *o, unsigned int url, unsigned int urls, uint64_t now_us)
+{
+	struct validator same = o->validator;
+
+	o->sources_long |= UINT64_C(1) << url;
+	o->sources_long_us = now_us;
+	if (o->sources_long + 1 == UINT64_C(1) << urls)
+		object_failed(o, VERDICT_SIZE);
+	object_changed(o, &same, o->size);
 }

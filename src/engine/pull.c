@@ -218,6 +218,8 @@ static void pull_on_end(void *user, const struct transfer_result *res, const str
 		p->result.verdict = VERDICT_NO_TOTAL;
 	else if (p->probe && p->answered)
 		p->result.verdict = VERDICT_PART;
+	else if (p->answered && (res->verdict == VERDICT_SIZE || res->verdict == VERDICT_CHANGED))
+		p->untrue = true;
 	if (resp && !p->answered && !p->mismatch && !p->no_total) {
 		p->got = resp->validator;
 		if (p->slice_off > 0 || p->slice_end != SIZE_UNKNOWN)

@@ -86,6 +86,20 @@ static void task_free(struct task *t)
 	free(t);
 }
 
+/* What the version before has taught of the sources. */
+static void task_restrain(struct task *t)
+{
+	struct object *o = t->obj;
+
+	for (unsigned int i = 0; i < t->source_count; i++) {
+		if (o->sources_long >> t->source[i].url & 1)
+			sched_source_refuse(t->st, i, VERDICT_SIZE);
+	}
+	if (o->sources_long)
+		t->refused_us = o->sources_long_us;
+	sched_task_wait(t->e->sched, t->st, o->ask_after_us, VERDICT_CHANGED, clock_now_us());
+}
+
 static int task_new(struct object *o, struct task **ret)
 {
 	struct task *t = calloc(1, sizeof(*t));
@@ -116,7 +130,7 @@ static int task_new(struct object *o, struct task **ret)
 	for (unsigned int i = 0; i < t->entry.header_count; i++)
 		t->headers[i] = t->entry.header[i];
 	learned_recall(t);
-	sched_task_wait(t->e->sched, t->st, o->ask_after_us, VERDICT_CHANGED, clock_now_us());
+	task_restrain(t);
 	TAILQ_INSERT_TAIL(&t->e->tasks, t, link);
 	*ret = t;
 	return 0;
@@ -130,8 +144,9 @@ static void task_forgive(struct task *t)
 	if (!t->refused_us || now_us - t->refused_us < FORGIVE_US)
 		return;
 	t->refused_us = 0;
+	t->obj->sources_long = 0;
 	sched_task_forgive(t->e->sched, t->st, now_us);
-	sched_task_wait(t->e->sched, t->st, t->obj->ask_after_us, VERDICT_CHANGED, now_us);
+	task_restrain(t);
 }
 
 int task_open(struct object *o, bool with_version, struct task **ret)

@@ -67,6 +67,17 @@ static void body_trim(struct run *r, uint64_t limit)
 	r->chunk->len = limit - r->chunk_off;
 }
 
+/*
+ * Of a whole body without a length only its end shows that it is not longer than the object: until
+ * then the last of it stays here, so that nobody takes the object for complete.
+ */
+static bool body_awaits_end(const struct run *r)
+{
+	return r->good == VERDICT_WHOLE && r->use.body_end == SIZE_UNKNOWN &&
+	       r->use.total != SIZE_UNKNOWN && r->at >= r->use.total &&
+	       body_limit(r) == r->use.total;
+}
+
 static bool body_awaited(const struct run *r, size_t whole)
 {
 	return r->rq.ops->awaited(r->rq.user, range_of_length(r->chunk_off, whole));
@@ -75,6 +86,8 @@ static bool body_awaited(const struct run *r, size_t whole)
 /* A block has just become whole, so the chunk is nothing but whole blocks. */
 static void body_block_whole(struct run *r, uint64_t now_us)
 {
+	if (body_awaits_end(r))
+		return;
 	if (r->chunk->len + BLOCK_SIZE > CHUNK_SIZE || now_us - r->chunk_first_us >= FLUSH_US ||
 	    body_awaited(r, r->chunk->len))
 		body_hand_over(r);
@@ -125,7 +138,7 @@ bool body_check_end(struct run *r)
 {
 	uint64_t limit = body_limit(r);
 
-	if (max_u64(r->at, r->from) < limit)
+	if (max_u64(r->at, r->from) < limit || body_awaits_end(r))
 		return false;
 	body_trim(r, limit);
 	if (r->chunk)
@@ -146,13 +159,40 @@ static size_t body_enough(struct run *r, size_t len, size_t surplus, uint64_t no
 	return run_drain(r, rest, run_worth_draining(r), now_us) ? len : 0;
 }
 
-/* More than its Content-Range says, which only a body without a length can bring: nobody knows of
- * what. */
+/* It is not the object: what is still here of it goes nowhere. */
+static void body_disown(struct run *r, enum verdict v, uint64_t bytes)
+{
+	if (r->chunk)
+		body_drop_chunk(r);
+	r->outcome = v;
+	r->body_bytes = bytes;
+}
+
+/* More than its Content-Range or the object's size says, which only a body without a length can
+ * bring: nobody knows of what. */
 static size_t body_beyond(struct run *r, size_t surplus)
 {
+	uint64_t bytes = add_sat_u64(r->at, surplus);
+
 	body_discard(r, surplus);
-	r->outcome = VERDICT_WRONG_RANGE;
+	if (r->good == VERDICT_WHOLE)
+		body_disown(r, http_judge_length(&r->want, r->resp, bytes, false), bytes);
+	else
+		r->outcome = VERDICT_WRONG_RANGE;
 	return 0;
+}
+
+bool body_ended_wrong(struct run *r)
+{
+	enum verdict v;
+
+	if (r->good != VERDICT_WHOLE || r->use.body_end != SIZE_UNKNOWN || r->at >= body_limit(r))
+		return false;
+	v = http_judge_length(&r->want, r->resp, r->at, true);
+	if (v == VERDICT_WHOLE)
+		return false;
+	body_disown(r, v, r->at);
+	return true;
 }
 
 static void body_count(struct run *r, size_t bytes, uint64_t now_us)
@@ -270,7 +310,7 @@ uint64_t body_flush_due(struct run *r, uint64_t now_us)
 	size_t whole, tail;
 	struct chunk *next = NULL;
 
-	if (!r->chunk || r->chunk->len < BLOCK_SIZE)
+	if (!r->chunk || r->chunk->len < BLOCK_SIZE || body_awaits_end(r))
 		return UINT64_MAX;
 	body_trim(r, body_limit(r));
 	if (!r->chunk || r->chunk->len < BLOCK_SIZE)

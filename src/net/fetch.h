@@ -49,7 +49,10 @@ struct transfer_result {
 	uint64_t pos;		  /* wire offset up to which bytes were handed to body() */
 	uint64_t bytes_received;  /* body bytes that came over the wire, of all hops */
 	uint64_t bytes_discarded; /* … and were not handed on */
-	uint64_t retry_after_us;  /* the server's wish, 0 none */
+	/* SIZE or CHANGED after head(), when a whole body turned out not to be the object: so much
+	 * of it came. */
+	uint64_t body_bytes;
+	uint64_t retry_after_us; /* the server's wish, 0 none */
 	unsigned int redirects;
 	const char
 		*url; /* that was asked last, whose verdict it is; NULL none. Until end() returns */

@@ -59,6 +59,7 @@ static void run_report(struct run *r, enum verdict v, CURLcode code)
 		.pos = r->pos,
 		.bytes_received = r->bytes_received,
 		.bytes_discarded = r->bytes_discarded,
+		.body_bytes = r->body_bytes,
 		.redirects = r->redirects,
 		.url = r->url,
 	};
@@ -105,6 +106,8 @@ static enum verdict run_hop_verdict(struct run *r, CURLcode code)
 	if (code == CURLE_OK && !r->judged && !head_synthesise(r))
 		return r->outcome;
 	if (r->phase == RUN_BODY) {
+		if (code == CURLE_OK && body_ended_wrong(r))
+			return r->outcome;
 		if (body_close(r, code == CURLE_OK))
 			return r->good;
 		if (code == CURLE_OK)

@@ -105,6 +105,7 @@ struct run {
 	size_t replay; /* bytes of the paused piece that are taken already */
 	uint64_t drain_left;
 	uint64_t bytes_received, bytes_discarded;
+	uint64_t body_bytes; /* see transfer_result */
 
 	/* ---- timers (run.c); monotonic µs ---- */
 	uint64_t begun_us;	/* this hop */
@@ -203,6 +204,8 @@ size_t body_on_data(char *data, size_t size, size_t count, void *user);
 uint64_t body_limit(const struct run *r);
 /* The lease's end may have moved to before what has come. True: nothing more is wanted. */
 bool body_check_end(struct run *r);
+/* The server has ended it: is that not the end of the object? Then the outcome is decided. */
+bool body_ended_wrong(struct run *r);
 /* No more will come: hand on what is whole, drop the rest. complete: as the server said. True: all
  * is there. */
 bool body_close(struct run *r, bool complete);

@@ -289,6 +289,39 @@ START_TEST(unknown_length)
 }
 END_TEST
 
+/* All of path, of which the size was known; its end shows which bodies without a length are it. */
+static void check_length(const char *path, uint64_t size, bool pinned, enum verdict v,
+			 uint64_t least_bytes)
+{
+	struct caller c;
+
+	caller_init(&c, server_url(server, path), 0, size);
+	c.rq.want.size = size;
+	c.rq.want.size_pinned = pinned;
+	caller_run(&c, test_fetch);
+	assert_right(&c);
+	assert_verdict(&c, v);
+	ck_assert_uint_ge(c.result.body_bytes, least_bytes);
+	if (v == VERDICT_WHOLE)
+		ck_assert_uint_eq(c.next, size);
+	else
+		ck_assert_uint_lt(c.next, size); /* nobody may take it for complete */
+}
+
+START_TEST(length_known_but_not_told)
+{
+	check_length("/chunked", TOTAL, true, VERDICT_WHOLE, 0);
+	check_length("/close-delimited", TOTAL, true, VERDICT_WHOLE, 0);
+	check_length("/chunked", 655360, true, VERDICT_SIZE, 655361);
+	check_length("/chunked", 655360, false, VERDICT_CHANGED, 655361);
+	check_length("/chunked", 700001, true, VERDICT_SIZE, 700002);
+	check_length("/close-delimited", 655360, true, VERDICT_SIZE, 655361);
+	check_length("/chunked", TOTAL + 1, true, VERDICT_SIZE, TOTAL);
+	check_length("/chunked", TOTAL + 1, false, VERDICT_SHORT, 0);
+	check_length("/close-delimited", TOTAL + 1, true, VERDICT_SHORT, 0);
+}
+END_TEST
+
 START_TEST(other_ranges)
 {
 	check_ask("/earlier", 131072, 655360, VERDICT_PART, 655360);
@@ -401,7 +434,7 @@ START_TEST(probes)
 	assert_verdict(&c, VERDICT_EMPTY);
 	ck_assert_uint_eq(c.heads, 0);
 	probe(&c, "/416");
-	assert_verdict(&c, VERDICT_UNSATISFIABLE);
+	assert_verdict(&c, VERDICT_DENIES_RANGE);
 	ck_assert_uint_eq(c.heads, 0);
 }
 END_TEST
@@ -480,6 +513,7 @@ int main(void)
 	tcase_add_test(t, plain_get);
 	tcase_add_test(t, whole_instead_of_part);
 	tcase_add_test(t, unknown_length);
+	tcase_add_test(t, length_known_but_not_told);
 	tcase_add_test(t, other_ranges);
 	tcase_add_test(t, refusals);
 	tcase_add_test(t, broken_off);

@@ -120,8 +120,12 @@ static void view_troubles(struct screen *s, const json_t *status)
 				    format_duration(time, json_get_number(origin, "banned_ms") *
 								  USEC_PER_MS),
 				    off);
-		else
+		else if (strcmp(json_get_text(origin, "state"), "ok") != 0)
 			screen_line(s, "  %sorigin   %s: in trouble%s", red, name, off);
+		if (json_is_false(json_object_get(origin, "ranges")))
+			screen_line(s,
+				    "  origin   %s: no ranges, files come whole from their start",
+				    name);
 	}
 }
 

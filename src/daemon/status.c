@@ -133,19 +133,27 @@ static int files(struct mount *mt, struct control_call *call, bool all, struct s
 	return r;
 }
 
-/* An origin in trouble. */
+struct origins {
+	json_t *list;
+	uint64_t in_trouble;
+};
+
+/* An origin in trouble, or one that can't do all that is asked of it. */
 static void add_origin(void *ctx, const struct engine_origin *o)
 {
-	json_t *list = ctx;
+	struct origins *origins = ctx;
+	bool trouble = o->bans || o->banned_for_us;
+	const char *state = o->banned_for_us ? "banned" : trouble ? "failing" : "ok";
 
-	if (!o->bans && !o->banned_for_us)
+	if (!trouble && !o->no_ranges)
 		return;
-	json_array_append_new(list,
-			      json_pack("{s:o,s:o,s:I,s:i,s:i}", "origin", json_text(o->name),
-					"state",
-					json_string(o->banned_for_us ? "banned" : "failing"),
-					"banned_ms", (json_int_t)(o->banned_for_us / USEC_PER_MS),
-					"bans", (int)o->bans, "connections", (int)o->connections));
+	origins->in_trouble += trouble;
+	json_array_append_new(origins->list,
+			      json_pack("{s:o,s:s,s:I,s:i,s:i,s:b}", "origin", json_text(o->name),
+					"state", state, "banned_ms",
+					(json_int_t)(o->banned_for_us / USEC_PER_MS), "bans",
+					(int)o->bans, "connections", (int)o->connections, "ranges",
+					!o->no_ranges));
 }
 
 /* Who has looked at each file knows its size, where totals() has what was so a moment ago. */
@@ -168,7 +176,7 @@ static int on_status(void *ctx, struct control_call *call, const json_t *request
 {
 	struct mount *mt = ctx;
 	bool all = json_is_true(json_object_get(request, "all"));
-	json_t *origins = json_array();
+	struct origins origins = {.list = json_array()};
 	json_t *sums = totals(mt);
 	json_t *j = json_object();
 	int r = 0;
@@ -178,10 +186,10 @@ static int on_status(void *ctx, struct control_call *call, const json_t *request
 	json_object_set_new(j, "cache_dir", json_text(mount_cache_dir(mt)));
 	set_number(j, "pid", (uint64_t)getpid());
 	set_number(j, "uptime_s", mount_uptime_s(mt));
-	engine_each_origin(mount_engine(mt), add_origin, origins);
-	set_number(sums, "origins_in_trouble", json_array_size(origins));
+	engine_each_origin(mount_engine(mt), add_origin, &origins);
+	set_number(sums, "origins_in_trouble", origins.in_trouble);
 	json_object_set_new(j, "totals", sums);
-	json_object_set_new(j, "origins", origins);
+	json_object_set_new(j, "origins", origins.list);
 	if (!json_is_false(json_object_get(request, "files")))
 		r = add_files(j, sums, mt, call, all);
 	if (r < 0) {

@@ -152,6 +152,7 @@ struct engine_origin {
 	uint64_t banned_for_us; /* nothing is asked for so long; 0: not banned */
 	unsigned int bans;	/* in a row; 0: it answers */
 	unsigned int connections;
+	bool no_ranges; /* it sends only whole files, as far as is known */
 	uint64_t rate_bps, ttfb_us;
 };
 /* Each origin that was ever asked, in no order, as of a tenth of a second ago; no lock held. 0 or

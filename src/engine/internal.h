@@ -94,6 +94,8 @@ struct origin {
 	atomic_uint_fast64_t ttfb_us;
 	atomic_uint_fast64_t banned_until_us;
 	atomic_uint bans, connections;
+	atomic_bool no_ranges;		      /* its last answer that says anything of them */
+	bool told_no_ranges;		      /* by the log; engine thread */
 	bool ignore_etag;		      /* engine thread */
 	struct log_limit told[VERDICT_COUNT]; /* bad verdicts; engine thread */
 	char key[];			      /* scheme://host:port */
@@ -442,7 +444,7 @@ struct pull {
 	uint64_t slice_off;
 	uint64_t slice_end; /* SIZE_UNKNOWN */
 	uint64_t size;	    /* of the object when it began, SIZE_UNKNOWN */
-	bool probe, ranged, used_resolved, pinned, ignore_etag, demand;
+	bool probe, ranged, asked_all, used_resolved, pinned, ignore_etag, demand;
 	uint64_t started_us;
 	bool ended;	    /* engine thread: the sched knows that it is over */
 	bool probe_changed; /* engine thread: its answer is not of the version that was opened
@@ -504,6 +506,8 @@ void tell_lease(const struct pull *p, const char *what);
 void tell_ended(const struct pull *p, enum verdict v, uint64_t pos);
 /* A bad verdict, which o->error explains: once, until an answer is good or another one bad. */
 void tell_verdict(struct object *o, const struct pull *p, enum verdict v);
+/* Its source has no ranges: once for each origin. */
+void tell_no_ranges(struct origin *o);
 void tell_sched(const struct sched_stats *was, const struct sched_stats *is);
 
 /* ---- readers (reader.c) ---- */

@@ -88,6 +88,7 @@ static void pull_request(struct pull *p, struct transfer_request *rq)
 
 	p->lease->unranged |= s->no_total && o->size == SIZE_UNKNOWN;
 	p->ranged = !p->lease->unranged;
+	p->asked_all = p->lease->off == 0 && atomic_load(&p->end) >= o->size;
 	p->used_resolved = s->resolved != NULL;
 	mtx_lock(&t->lock);
 	rq->validator = s->validator;
@@ -470,6 +471,23 @@ static bool probe_fits(struct object *o, const struct pull *p)
 	       validator_compare(&have, &p->got, p->pinned) != VALIDATOR_DIFFERENT;
 }
 
+/* Whoever was asked for all may send all. */
+static void origin_learn_ranges(const struct pull *p)
+{
+	struct origin *at = p->task->source[p->source].at;
+	struct sched_ranges ranges = {0};
+
+	if (!p->ranged || p->ask_again || (p->asked_all && p->answer == VERDICT_WHOLE))
+		return;
+	if (p->task->st)
+		sched_task_ranges(p->task->st, p->source, &ranges);
+	if (p->answer == VERDICT_WHOLE && !ranges.none)
+		return; /* perhaps a bad moment */
+	atomic_store(&at->no_ranges, p->answer == VERDICT_WHOLE);
+	if (p->answer == VERDICT_WHOLE)
+		tell_no_ranges(at);
+}
+
 void pull_answered(struct engine *e, struct msg *m)
 {
 	struct pull *p = container_of(m, struct pull, answered_msg);
@@ -495,6 +513,7 @@ void pull_answered(struct engine *e, struct msg *m)
 		sched_lease_answered(e->sched, p->lease, now_us);
 	/* The reader that gets these bytes opens its window by what they took. */
 	origin_publish(at);
+	origin_learn_ranges(p);
 	if (!t->obj)
 		return;
 	if (p->probe && !probe_fits(t->obj, p)) {

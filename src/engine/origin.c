@@ -112,6 +112,7 @@ int engine_each_origin(struct engine *e, void (*fn)(void *ctx, const struct engi
 			.banned_for_us = until > now_us ? until - now_us : 0,
 			.bans = atomic_load(&list[i]->bans),
 			.connections = atomic_load(&list[i]->connections),
+			.no_ranges = atomic_load(&list[i]->no_ranges),
 			.rate_bps = atomic_load(&list[i]->rate_bps),
 			.ttfb_us = atomic_load(&list[i]->ttfb_us),
 		};

@@ -72,6 +72,13 @@ void tell_verdict(struct object *o, const struct pull *p, enum verdict v)
 		log_line(verdict_level(v), "%s: %s", p->task->entry.path, o->error);
 }
 
+void tell_no_ranges(struct origin *o)
+{
+	if (!o->told_no_ranges)
+		log_info("%s: does not support ranges: files come whole, from their start", o->key);
+	o->told_no_ranges = true;
+}
+
 void tell_sched(const struct sched_stats *was, const struct sched_stats *is)
 {
 	if (is->cuts == was->cuts && is->steals == was->steals && is->hedges == was->hedges &&

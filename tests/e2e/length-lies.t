@@ -20,7 +20,7 @@ for f in $bad; do
 	fails "$f: a copy is an error" cat "$M/$f"
 	like "$f: status says why" "$(of_file "$f" error)" '^size: .*manifest says'
 	is "$f: failed" "$(of_file "$f" state)" failed
-	ok "$f: nothing of it is kept" wait_for 5 eval '[ "$(of_file '$f' bytes_cached)" = 0 ]'
+	ok "$f: nothing of it is kept" wait_for 5 eval '[ "$(of_file '"$f"' bytes_cached)" = 0 ]'
 	fails "$f: and the next copy is an error" cat "$M/$f"
 	at_most "$f: requests" "$(requests "/$f")" 2
 	fails "$f: an order is one, too" "$RGETFS" fill "$M/$f"
@@ -40,7 +40,7 @@ right_or_error "$M/grows" /grows "$size"
 ok 'grows: and soon as it is' wait_for 10 eval 'content "$M/grows" /grows && [ "$(stat -c %s "$M/grows")" = '$((size + 5000))' ]'
 
 for f in $bad; do
-	ctl "/$f size=$([ $f = blocks ] && echo $whole || echo $size) $plain fault=chunked"
+	ctl "/$f size=$([ "$f" = blocks ] && echo $whole || echo $size) $plain fault=chunked"
 done
 for f in $bad; do
 	ok "$f: put right, it is asked again" wait_for 20 content "$M/$f" "/$f"

@@ -40,6 +40,7 @@ e2e_tests = \
 	tests/e2e/nginx.t \
 	tests/e2e/no-head.t \
 	tests/e2e/no-length.t \
+	tests/e2e/no-ranges-told.t \
 	tests/e2e/no-total.t \
 	tests/e2e/no-waste.t \
 	tests/e2e/nobody-reads.t \

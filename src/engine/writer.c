@@ -4,12 +4,15 @@
  * The fetch threads add chunks and never block here; the writer's thread blocks on the disk in
  * their stead. What is queued is bounded by net's pool of chunks: with all of them here, transfers
  * wait for one. There are two writers, so that a demand's bytes do not stand behind bulk on a slow
- * disk.
+ * disk. A body whose version takes no writes yet is put aside until it does, and those of other
+ * versions go on.
  */
 #include "engine/internal.h"
 
 struct body {
 	STAILQ_ENTRY(body) link;
+	struct write_turn turn;
+	struct writer *writer;
 	struct pull *pull;
 	uint64_t off;
 	struct chunk *chunk;
@@ -18,12 +21,26 @@ struct body {
 struct writer {
 	struct mtx lock; /* RANK_QUEUE; guards all below but thread */
 	struct cnd more;
-	STAILQ_HEAD(, body) queue;
+	STAILQ_HEAD(bodies, body) queue;
+	struct bodies again; /* those whose turn has come; first of all */
+	int aside;	     /* bodies that wait for their turn */
 	bool stopping;
 	pthread_t thread;
 };
 
-static void body_write(struct body *b)
+static void body_ready(struct write_turn *t)
+{
+	struct body *b = container_of(t, struct body, turn);
+	struct writer *k = b->writer;
+
+	mtx_lock(&k->lock);
+	k->aside--;
+	STAILQ_INSERT_TAIL(&k->again, b, link);
+	cnd_signal(&k->more);
+	mtx_unlock(&k->lock);
+}
+
+static void body_write(struct writer *k, struct body *b)
 {
 	struct pull *p = b->pull;
 	size_t len = b->chunk->len;
@@ -33,7 +50,14 @@ static void body_write(struct body *b)
 	if (prio == PRIO_FILL && !awaited)
 		store_make_room(p->e->store, len);
 	r = version_write(p->version, b->off, b->chunk->data, len, (uint16_t)p->source_url,
-			  awaited || prio != PRIO_BACKFILL);
+			  awaited || prio != PRIO_BACKFILL, &b->turn);
+	if (r == -EAGAIN) {
+		/* Its turn may have come already: then this makes 0 of -1. */
+		mtx_lock(&k->lock);
+		k->aside++;
+		mtx_unlock(&k->lock);
+		return;
+	}
 	if (r < 0) {
 		atomic_store(&p->write_error, r);
 		if (!awaited)
@@ -46,25 +70,32 @@ static void body_write(struct body *b)
 	free(b);
 }
 
+/* NULL: there will be none any more. */
+static struct body *body_next(struct writer *k)
+{
+	struct bodies *from;
+	struct body *b;
+
+	mtx_lock(&k->lock);
+	while (STAILQ_EMPTY(&k->again) && STAILQ_EMPTY(&k->queue) && (!k->stopping || k->aside))
+		cnd_wait(&k->more, &k->lock);
+	from = STAILQ_EMPTY(&k->again) ? &k->queue : &k->again;
+	b = STAILQ_FIRST(from);
+	if (b)
+		STAILQ_REMOVE_HEAD(from, link);
+	mtx_unlock(&k->lock);
+	return b;
+}
+
 static void *writer_main(void *arg)
 {
 	struct writer *k = arg;
+	struct body *b;
 
 	pthread_setname_np(pthread_self(), "writer");
-	for (;;) {
-		struct body *b;
-
-		mtx_lock(&k->lock);
-		while (STAILQ_EMPTY(&k->queue) && !k->stopping)
-			cnd_wait(&k->more, &k->lock);
-		b = STAILQ_FIRST(&k->queue);
-		if (b)
-			STAILQ_REMOVE_HEAD(&k->queue, link);
-		mtx_unlock(&k->lock);
-		if (!b)
-			return NULL;
-		body_write(b);
-	}
+	while ((b = body_next(k)) != NULL)
+		body_write(k, b);
+	return NULL;
 }
 
 int writer_new(struct writer **ret)
@@ -77,6 +108,7 @@ int writer_new(struct writer **ret)
 	mtx_init(&k->lock, RANK_QUEUE, "writer");
 	cnd_init(&k->more);
 	STAILQ_INIT(&k->queue);
+	STAILQ_INIT(&k->again);
 	r = -pthread_create(&k->thread, NULL, writer_main, k);
 	if (r < 0) {
 		cnd_done(&k->more);
@@ -111,7 +143,8 @@ void writer_add(struct writer *k, struct pull *p, uint64_t off, struct chunk *ch
 		chunk_free(chunk);
 		return;
 	}
-	*b = (struct body){.pull = p, .off = off, .chunk = chunk};
+	*b = (struct body){
+		.turn.ready = body_ready, .writer = k, .pull = p, .off = off, .chunk = chunk};
 	atomic_fetch_add(&p->pending, 1);
 	mtx_lock(&k->lock);
 	STAILQ_INSERT_TAIL(&k->queue, b, link);

@@ -116,10 +116,11 @@ static void unmark(struct forget *f)
 	mtx_lock(&v->lock);
 	for (uint64_t at = 0; !rangeset_next(&f->ranges, at, &r); at = r.end)
 		extmap_set_evicting(v->map, r, false);
-	v->gated = v->scrub;
+	v->gated = false;
 	cnd_broadcast(&v->changed);
 	version_collect_locked(v, (struct range){0, UINT64_MAX}, &ready);
 	mtx_unlock(&v->lock);
+	version_admit(v);
 	version_answer(v, &ready);
 }
 
@@ -182,11 +183,12 @@ static void make_gaps(struct forget *f)
 		atomic_fetch_sub(&s->durable, durable);
 		v->durable_bytes -= durable;
 	}
-	v->gated = v->scrub;
+	v->gated = false;
 	cnd_broadcast(&v->changed);
 	if (v->dirty.bytes == 0 && v->syncing.bytes == 0 && !v->meta_dirty)
 		put = version_unhold_locked(v, HOLD_DIRTY);
 	mtx_unlock(&v->lock);
+	version_admit(v);
 	if (short_of)
 		log_warn("no memory to forget a range of the cache");
 	if (put)

@@ -2,7 +2,7 @@
  * load.c - a recorded version comes into memory: its extents from the database, its file from the
  * directory
  *
- * On the database thread; readers park and writers wait until it is over. A file that is not the
+ * On the database thread; readers park and writers wait for their turn until it is over. A file that is not the
  * recorded one (another inode, another length, gone) takes its extents with it: they are forgotten,
  * never guessed.
  */
@@ -125,7 +125,7 @@ static void load_adopt_locked(struct load *l, int result)
 	if (backing_allocated(v->backing, &allocated) == 0 &&
 	    !atomic_load(&v->store->cache.no_punch) &&
 	    allocated > space_len(v->store, v->durable_bytes) + 2 * v->store->cache.fs_block)
-		v->gated = v->scrub = true;
+		v->scrub = true;
 }
 
 static void load_finish(struct dbjob *job, int result)
@@ -159,6 +159,7 @@ static void load_finish(struct dbjob *job, int result)
 		log_warn("a cache file can't be used now: %s", strerror(-result));
 	if (scrub)
 		store_poke(s, WORK_SCRUB);
+	version_admit(v);
 	version_answer(v, &ready);
 	if (lost && s->cfg.lost)
 		s->cfg.lost(s->cfg.ctx, v);

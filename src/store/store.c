@@ -355,6 +355,7 @@ static int load_revived(struct version *v)
 	v->file_error = r;
 	cnd_broadcast(&v->changed);
 	mtx_unlock(&v->lock);
+	version_admit(v);
 	/* Whoever found it in the table meanwhile and parked. */
 	version_fail(v, (struct range){0, UINT64_MAX}, r);
 	version_put(v);

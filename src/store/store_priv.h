@@ -17,7 +17,7 @@
 /* What the upkeep thread has to look after; bits of store->work. */
 enum store_work {
 	WORK_CONDEMNED = 1, /* some version has condemned blocks */
-	WORK_SCRUB = 2,	    /* some version is gated */
+	WORK_SCRUB = 2,	    /* some version has scrub set */
 	WORK_EVICT = 4,	    /* evict_wanted */
 	WORK_NEW = 8,	    /* something is dirty: a checkpoint when its time comes */
 	WORK_NOW = 16,	    /* … at once */

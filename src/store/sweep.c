@@ -16,34 +16,37 @@
 
 /* ---- blocks ---- */
 
-static bool is_gated(const struct version *v)
+static bool is_unscrubbed(const struct version *v)
 {
 	return v->scrub && !v->loading;
 }
 
-/* Punch the gaps inside one allocated run. Writers are kept out by the gate. */
+/* Punch the gaps inside one allocated run. A claim keeps writers from each while that is done. */
 static uint64_t scrub_run(struct store *s, struct version *v, struct backing *b, struct range data)
 {
-	struct range gap;
+	struct claim c = {.punch = true};
 	uint64_t bytes = 0;
 	int r;
 
-	for (uint64_t at = data.off; at < data.end; at = gap.end) {
+	for (uint64_t at = block_floor(data.off); at < data.end; at = c.range.end) {
 		mtx_lock(&v->lock);
 		/* To the end of the last block, since the map ends at the size. */
-		r = extmap_next_gap(v->map,
-				    range_intersect((struct range){at, data.end},
-						    (struct range){0, extmap_size(v->map)}),
-				    &gap);
+		r = claim_take_locked(v,
+				      range_intersect((struct range){at, block_ceil(data.end)},
+						      (struct range){0, extmap_size(v->map)}),
+				      &c);
 		mtx_unlock(&v->lock);
 		if (r)
 			break;
 		trust_write_begin(v, b);
-		r = backing_punch(&s->cache, b, gap);
+		r = backing_punch(&s->cache, b, c.range);
 		trust_write_end(v, b);
+		mtx_lock(&v->lock);
+		claim_drop_locked(v, &c);
+		mtx_unlock(&v->lock);
 		if (r)
 			break;
-		bytes += range_len(gap);
+		bytes += range_len(c.range);
 	}
 	return bytes;
 }
@@ -55,6 +58,7 @@ static void scrub(struct store *s, struct version *v)
 	uint64_t bytes = 0, at = 0;
 
 	mtx_lock(&v->lock);
+	v->scrub = false;
 	b = v->backing ? backing_get(v->backing) : NULL;
 	mtx_unlock(&v->lock);
 	while (b && backing_next_data(b, at, &data) == 0) {
@@ -62,10 +66,6 @@ static void scrub(struct store *s, struct version *v)
 		at = data.end;
 	}
 	backing_put(b);
-	mtx_lock(&v->lock);
-	v->gated = v->scrub = false;
-	cnd_broadcast(&v->changed);
-	mtx_unlock(&v->lock);
 	if (bytes)
 		log_info("%" PRIu64 " bytes that were never recorded were given back", bytes);
 }
@@ -75,7 +75,7 @@ void sweep_scrub(struct store *s)
 	struct version **list = NULL;
 	size_t count = 0;
 
-	if (store_collect(s, is_gated, &list, &count))
+	if (store_collect(s, is_unscrubbed, &list, &count))
 		return;
 	for (size_t i = 0; i < count; i++)
 		scrub(s, list[i]);

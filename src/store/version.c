@@ -37,6 +37,7 @@ struct version *version_new(struct store *s, struct record *rec, uint64_t id,
 	cnd_init(&v->changed);
 	TAILQ_INIT(&v->waiters);
 	TAILQ_INIT(&v->claims);
+	TAILQ_INIT(&v->turns);
 	rangeset_init(&v->dirty);
 	rangeset_init(&v->syncing);
 	rangeset_init(&v->condemned);
@@ -589,4 +590,19 @@ void version_wait_loaded(struct version *v)
 	while (v->loading)
 		cnd_wait(&v->changed, &v->lock);
 	mtx_unlock(&v->lock);
+}
+
+void version_admit(struct version *v)
+{
+	struct write_turns turns = TAILQ_HEAD_INITIALIZER(turns);
+	struct write_turn *t;
+
+	mtx_lock(&v->lock);
+	if (!v->loading && !v->gated)
+		TAILQ_CONCAT(&turns, &v->turns, link);
+	mtx_unlock(&v->lock);
+	while ((t = TAILQ_FIRST(&turns)) != NULL) {
+		TAILQ_REMOVE(&turns, t, link);
+		t->ready(t);
+	}
 }

@@ -52,6 +52,12 @@ bool version_cancel(struct version *v, struct waiter *w);
 /* Answer every waiter that overlaps r with error (a negative errno). Returns how many. */
 unsigned int version_fail(struct version *v, struct range r, int error);
 
+/* A writer who is told when it is his turn, embedded by the caller. */
+struct write_turn {
+	void (*ready)(struct write_turn *t); /* once, any thread, no lock held; must not block */
+	TAILQ_ENTRY(write_turn) link;	     /* version.c's own */
+};
+
 /*
  * Received bytes: whole blocks (the last may end at the size), from mirror source. Writes them to
  * the backing file, enters them in the map, answers waiters. Blocks on the disk: the writer threads
@@ -59,9 +65,13 @@ unsigned int version_fail(struct version *v, struct range r, int error);
  * the cache could not keep them: waiters got them from memory all the same. evict: they may take
  * the place of bytes that were read longer ago; without it they must fit beside them
  * (store_has_room()).
+ *
+ * -EAGAIN: the version takes no writes now (it is loading, or its whole file is being emptied).
+ * Others do, so nobody shall wait here: turn->ready() is called when the same is to be asked again;
+ * until then v must be held and turn must live.
  */
 int version_write(struct version *v, uint64_t off, const void *data, size_t len, uint16_t source,
-		  bool evict);
+		  bool evict, struct write_turn *turn);
 
 /* For the scheduler: first part of within neither present nor evicting (nothing while still
  * loading). */

@@ -28,11 +28,13 @@
 #include "store/version.h"
 
 TAILQ_HEAD(waiter_list, waiter);
+TAILQ_HEAD(write_turns, write_turn);
 
 /* A writer's, on its stack: nobody else writes there. */
 struct claim {
 	TAILQ_ENTRY(claim) link;
 	struct range range;
+	bool punch; /* of one who makes a hole there: writers wait for its end */
 };
 
 /* Reasons of the store's own to keep a version in memory; each is one reference. */
@@ -44,7 +46,7 @@ enum version_hold {
 
 struct version {
 	struct mtx lock;    /* RANK_VERSION; guards all below, but what says otherwise */
-	struct cnd changed; /* loaded, pins gone, gate opened, backing made, claims gone */
+	struct cnd changed; /* loaded, pins gone, backing made, claims gone */
 	struct extmap *map;
 	struct waiter_list waiters;
 	size_t waiter_count;
@@ -52,7 +54,8 @@ struct version {
 	struct rangeset syncing;   /* present, in the running checkpoint */
 	struct rangeset condemned; /* evicting, to be forgotten by the upkeep thread */
 	TAILQ_HEAD(claim_list, claim) claims;
-	unsigned int pins[2]; /* readers by the parity of the epoch they came in */
+	struct write_turns turns; /* writers to be told when it is neither loading nor gated */
+	unsigned int pins[2];	  /* readers by the parity of the epoch they came in */
 	unsigned int epoch;
 	unsigned int holds;
 	struct backing *backing; /* NULL until the first byte */
@@ -64,8 +67,8 @@ struct version {
 	uint32_t flushed_s; /* atimes up to this one are in rows */
 	int file_error;	    /* the backing file can't be used in this mount */
 	bool loading;
-	bool gated;    /* writers wait: allocated blocks without a claim are being punched */
-	bool scrub;    /* … which the upkeep thread is to do */
+	bool gated;    /* no writes: the whole file is being emptied */
+	bool scrub;    /* the upkeep thread is to punch allocated blocks that no extent covers */
 	bool making;   /* one writer is making the backing file */
 	bool closed;   /* superseded: nothing is written any more */
 	bool uncached; /* the last bytes could not be kept */
@@ -109,6 +112,13 @@ void version_collect_locked(struct version *v, struct range r, struct waiter_lis
 /* Answer them, or park them again where a block turned out to be wrong. No lock held. */
 void version_answer(struct version *v, struct waiter_list *list);
 void version_wait_loaded(struct version *v);
+/* It may take writes again: tell who waits for that. No lock held. */
+void version_admit(struct version *v);
+
+/* write.c. The first part of within that is a gap nobody writes; *c is on v's list. 0 or -ENOENT.
+ */
+int claim_take_locked(struct version *v, struct range within, struct claim *c);
+void claim_drop_locked(struct version *v, struct claim *c);
 /* Of a present block. */
 size_t version_block_len(const struct version *v, uint64_t off);
 

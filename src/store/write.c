@@ -68,8 +68,7 @@ static int version_backing(struct version *v, struct backing **ret)
 	return r;
 }
 
-/* The first part of within that is a gap nobody writes; *c is on v's list then. 0 or -ENOENT. */
-static int claim_take_locked(struct version *v, struct range within, struct claim *c)
+int claim_take_locked(struct version *v, struct range within, struct claim *c)
 {
 	struct range gap;
 	struct claim *other;
@@ -97,7 +96,7 @@ static int claim_take_locked(struct version *v, struct range within, struct clai
 	return -ENOENT;
 }
 
-static void claim_drop_locked(struct version *v, struct claim *c)
+void claim_drop_locked(struct version *v, struct claim *c)
 {
 	TAILQ_REMOVE(&v->claims, c, link);
 	cnd_broadcast(&v->changed);
@@ -280,21 +279,42 @@ static void write_announce(struct store *s)
 	store_poke(s, full ? WORK_NEW | WORK_NOW : WORK_NEW);
 }
 
+/* Does anybody make a hole in r? It is a matter of one system call. */
+static bool punching_locked(const struct version *v, struct range r)
+{
+	const struct claim *c;
+
+	TAILQ_FOREACH (c, &v->claims, link) {
+		if (c->punch && range_overlaps(c->range, r))
+			return true;
+	}
+	return false;
+}
+
+/* 0. -EAGAIN: turn is on the list. */
+static int turn_locked(struct version *v, struct write_turn *turn)
+{
+	if (!v->loading && !v->gated)
+		return 0;
+	TAILQ_INSERT_TAIL(&v->turns, turn, link);
+	return -EAGAIN;
+}
+
 int version_write(struct version *v, uint64_t off, const void *data, size_t len, uint16_t source,
-		  bool evict)
+		  bool evict, struct write_turn *turn)
 {
 	struct waiter_list inside = TAILQ_HEAD_INITIALIZER(inside);
 	struct range r = range_of_length(off, len), rest = r;
 	const unsigned char *bytes = data;
 	bool kept = false;
-	struct claim c;
+	struct claim c = {.punch = false};
 	int error = 0, one;
 
 	mtx_lock(&v->lock);
-	while (v->loading || v->gated)
-		cnd_wait(&v->changed, &v->lock);
 	if (v->closed)
 		error = -ESTALE;
+	else if (turn_locked(v, turn))
+		error = -EAGAIN;
 	else if (len == 0 || (off & (BLOCK_SIZE - 1)) || r.end > extmap_size(v->map) ||
 		 ((r.end & (BLOCK_SIZE - 1)) && r.end != extmap_size(v->map)))
 		error = -EINVAL;
@@ -307,10 +327,12 @@ int version_write(struct version *v, uint64_t off, const void *data, size_t len,
 
 	while (!range_empty(rest)) {
 		mtx_lock(&v->lock);
-		/* The gate may have closed again: whoever closed it waits for the claims to go. */
-		while (v->gated)
+		while (punching_locked(v, rest))
 			cnd_wait(&v->changed, &v->lock);
-		one = claim_take_locked(v, rest, &c);
+		/* The gate may have closed: whoever closed it waits for the claims to go. */
+		one = turn_locked(v, turn);
+		if (!one)
+			one = claim_take_locked(v, rest, &c);
 		mtx_unlock(&v->lock);
 		if (one)
 			break;
@@ -318,11 +340,15 @@ int version_write(struct version *v, uint64_t off, const void *data, size_t len,
 		kept |= one == 0;
 		error = one ? one : error;
 		rest.off = c.range.end;
+		one = 0;
 	}
-	deliver(v, r, bytes, error);
+	if (one == -EAGAIN)
+		r.end = rest.off;
+	if (!range_empty(r))
+		deliver(v, r, bytes, error);
 	if (kept)
 		write_announce(v->store);
 	if (error)
 		write_say(error);
-	return error;
+	return one == -EAGAIN ? one : error;
 }

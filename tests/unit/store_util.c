@@ -6,6 +6,7 @@
 #include <dirent.h>
 #include <fcntl.h>
 #include <ftw.h>
+#include <semaphore.h>
 #include <sys/stat.h>
 
 #include "base/clock.h"
@@ -273,15 +274,29 @@ bool test_present(struct version *v, uint64_t off, uint64_t len, uint32_t object
 	return test_read_wait(&r) == 0;
 }
 
+struct test_turn {
+	struct write_turn turn;
+	sem_t ready;
+};
+
+static void test_ready(struct write_turn *t)
+{
+	sem_post(&container_of(t, struct test_turn, turn)->ready);
+}
+
 int test_write(struct version *v, uint64_t off, uint64_t len, uint32_t object, uint32_t version)
 {
+	struct test_turn t = {.turn.ready = test_ready};
 	void *buf = malloc((size_t)len);
 	int r;
 
 	if (!buf)
 		abort();
 	fill_formula(buf, (size_t)len, off, object, version);
-	r = version_write(v, off, buf, (size_t)len, 0, true);
+	sem_init(&t.ready, 0, 0);
+	while ((r = version_write(v, off, buf, (size_t)len, 0, true, &t.turn)) == -EAGAIN)
+		sem_wait(&t.ready);
+	sem_destroy(&t.ready);
 	free(buf);
 	return r;
 }

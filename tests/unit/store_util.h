@@ -59,7 +59,7 @@ int test_read_wait_ms(struct test_read *r, unsigned int ms);
 int test_read_now(struct version *v, uint64_t off, uint64_t len, uint32_t object, uint32_t version);
 /* Is it there without waiting? (read, cancel when parked) */
 bool test_present(struct version *v, uint64_t off, uint64_t len, uint32_t object, uint32_t version);
-/* Write by formula. */
+/* Write by formula, waiting for the turn. */
 int test_write(struct version *v, uint64_t off, uint64_t len, uint32_t object, uint32_t version);
 void test_wait_loaded(struct version *v);
 

@@ -6,6 +6,7 @@
 #include <sys/stat.h>
 
 #include "base/clock.h"
+#include "store/store_priv.h"
 #include "store_util.h"
 
 #define MIB  (UINT64_C(1) << 20)
@@ -354,6 +355,90 @@ START_TEST(nothing_new_no_checkpoint)
 }
 END_TEST
 
+/* ---- whose turn it is ---- */
+
+static atomic_uint turns;
+
+static void on_turn(struct write_turn *t)
+{
+	(void)t;
+	atomic_fetch_add(&turns, 1);
+}
+
+static int write_one(struct version *v, uint32_t object, struct write_turn *turn)
+{
+	static unsigned char buf[BLOCK_SIZE];
+
+	fill_formula(buf, sizeof(buf), MIB, object, 1);
+	return version_write(v, MIB, buf, sizeof(buf), 0, true, turn);
+}
+
+struct held_job {
+	struct dbjob job;
+	atomic_bool go;
+};
+
+static int held_run(struct dbjob *job, struct extdb *db)
+{
+	(void)db;
+	while (!atomic_load(&container_of(job, struct held_job, job)->go))
+		nanosleep(&(struct timespec){.tv_nsec = 1000000}, NULL);
+	return 0;
+}
+
+/* One thread writes for many versions: one that is loading does not hold up the others. */
+START_TEST(writes_beside_one_that_is_loading)
+{
+	struct held_job held = {.job.run = held_run, .go = false};
+	struct write_turn turn = {.ready = on_turn};
+	struct version *v = open_version(1, 1, SIZE), *other;
+
+	ck_assert_int_eq(test_write(v, 0, BLOCK_SIZE, 1, 1), 0);
+	version_put(v);
+	reopen();
+	dbthread_post(&s->db, &held.job);
+	v = open_version(1, 1, SIZE);
+	other = open_version(2, 1, SIZE);
+	ck_assert_int_eq(write_one(v, 1, &turn), -EAGAIN);
+	ck_assert_int_eq(test_write(other, 0, MIB, 2, 1), 0);
+	ck_assert_int_eq(test_read_now(other, 0, MIB, 2, 1), 0);
+	ck_assert_uint_eq(atomic_load(&turns), 0);
+	atomic_store(&held.go, true);
+	while (atomic_load(&turns) == 0)
+		nanosleep(&(struct timespec){.tv_nsec = 1000000}, NULL);
+	ck_assert_int_eq(write_one(v, 1, &turn), 0);
+	ck_assert_int_eq(test_read_now(v, MIB, BLOCK_SIZE, 1, 1), 0);
+	ck_assert_int_eq(test_read_now(v, 0, BLOCK_SIZE, 1, 1), 0);
+	ck_assert_uint_eq(atomic_load(&turns), 1);
+	version_put(v);
+	version_put(other);
+}
+END_TEST
+
+START_TEST(writes_beside_one_that_is_gated)
+{
+	struct write_turn turn = {.ready = on_turn};
+	struct version *v = open_version(1, 1, SIZE), *other = open_version(2, 1, SIZE);
+
+	mtx_lock(&v->lock);
+	v->gated = true;
+	mtx_unlock(&v->lock);
+	ck_assert_int_eq(write_one(v, 1, &turn), -EAGAIN);
+	ck_assert_int_eq(write_one(other, 2, &turn), 0);
+	version_admit(v);
+	ck_assert_uint_eq(atomic_load(&turns), 0);
+	mtx_lock(&v->lock);
+	v->gated = false;
+	mtx_unlock(&v->lock);
+	version_admit(v);
+	ck_assert_uint_eq(atomic_load(&turns), 1);
+	ck_assert_int_eq(write_one(v, 1, &turn), 0);
+	ck_assert_int_eq(test_read_now(v, MIB, BLOCK_SIZE, 1, 1), 0);
+	version_put(v);
+	version_put(other);
+}
+END_TEST
+
 /* The sweep of a directory that was not closed properly runs beside the first writes. */
 START_TEST(new_files_survive_the_sweep)
 {
@@ -414,6 +499,8 @@ static Suite *suite(void)
 	tcase_add_test(tc, second_owner_is_refused);
 	tcase_add_test(tc, directory_must_be_private);
 	tcase_add_test(tc, nothing_new_no_checkpoint);
+	tcase_add_test(tc, writes_beside_one_that_is_loading);
+	tcase_add_test(tc, writes_beside_one_that_is_gated);
 	tcase_add_loop_test(tc, new_files_survive_the_sweep, 0, 10);
 	tcase_add_test(tc, many_records_load_quickly);
 	suite_add_tcase(st, tc);

@@ -464,7 +464,7 @@ START_TEST(unclaimed_blocks_are_given_back)
 	if (_i == 1) {
 		v = open_version(1);
 		test_wait_loaded(v);
-		/* The writer waits for the gate. */
+		/* Beside the punching, or before or after it. */
 		ck_assert_int_eq(test_write(v, 6 * MIB, BLOCK_SIZE, 1, 1), 0);
 		ck_assert_int_eq(test_read_now(v, 6 * MIB, BLOCK_SIZE, 1, 1), 0);
 		version_put(v);

@@ -73,7 +73,6 @@ static int is_owner(void *ctx, struct control_client *client)
 	char error[CONTROL_ERROR_MAX];
 	json_t *ping = NULL;
 
-	control_patience(client, 10);
 	if (control_call(client, json_pack("{s:s}", "command", "ping"), NULL, NULL, &ping, error) ==
 		    0 &&
 	    strcmp(json_get_text(ping, "cache_dir"), s->dir) == 0) {
@@ -172,7 +171,6 @@ static int verify_there(void *ctx, struct control_client *client, const json_t *
 	int r;
 
 	(void)ping;
-	control_patience(client, 600);
 	r = control_call(client, json_pack("{s:s,s:[s]}", "command", "verify", "paths", ""),
 			 on_failed, k, &result, error);
 	if (r < 0)

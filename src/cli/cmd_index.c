@@ -10,6 +10,7 @@
 #include "cli/commands.h"
 #include "cli/output.h"
 #include "cli/settings.h"
+#include "daemon/limits.h"
 #include "daemon/source.h"
 
 struct index_options {
@@ -216,10 +217,12 @@ int cmd_index(const struct command *cmd, int argc, char **argv)
 	sigaction(SIGTERM, &sa, NULL);
 	sigaction(SIGHUP, &sa, NULL);
 	signal(SIGPIPE, SIG_IGN);
-	r = source_init(&src, argv[0], error);
-	if (r < 0)
+	if (limits_fit(&s.engine, NULL, error) < 0 || source_init(&src, argv[0], error) < 0) {
 		fprintf(stderr, "rgetfs: %s\n", error);
-	r = r < 0 ? 1 : run(&opt, &s, &src);
+		r = 1;
+	} else {
+		r = run(&opt, &s, &src);
+	}
 	source_done(&src);
 	return r;
 }

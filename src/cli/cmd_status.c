@@ -14,7 +14,6 @@
 #include "daemon/control.h"
 #include "daemon/mounts.h"
 
-#define PATIENCE_S  30
 #define INTERVAL_MS 1000
 #define SHARE	    10 /* looking takes at most that part of the time */
 
@@ -61,7 +60,6 @@ static void ask(struct status *st, struct control_client *c, const char *where)
 	char error[CONTROL_ERROR_MAX];
 	json_t *answer = NULL, *files = json_array();
 
-	control_patience(c, PATIENCE_S);
 	if (control_call(c, json_pack("{s:s,s:b}", "command", "status", "all", st->all), on_batch,
 			 files, &answer, error) == 0) {
 		json_array_extend(files, json_object_get(answer, "files"));

@@ -158,13 +158,21 @@ static int unmount_politely(const struct unmount *u, const struct mount_entry *m
 	int r;
 
 	r = control_connect(m->point, &c, error);
+	if (r == -ETIMEDOUT) { /* its own line names the mountpoint */
+		fprintf(stderr, "rgetfs: %s\n", error);
+		return 1;
+	}
 	if (r < 0) /* a dead daemon has nothing to make durable any more */
 		return take_off(u, m);
 	r = control_call(&c, json_pack("{s:s}", "command", "checkpoint"), NULL, NULL, &result,
 			 error);
 	json_decref(result);
-	if (r < 0)
+	if (r < 0 && r != -EBUSY) /* busy: the end of the mount makes a checkpoint of its own */
 		fprintf(stderr, "rgetfs: %s: %s\n", m->point, error);
+	if (r == -ETIMEDOUT) {
+		control_disconnect(&c);
+		return 1;
+	}
 	r = take_off(u, m);
 	if (r == 0 && !u->lazy && control_wait_end(&c, END_WAIT_MS) < 0) {
 		fprintf(stderr,

@@ -97,6 +97,37 @@ static int add(struct targets *t, const char *point, const char *inside)
 	return r;
 }
 
+/*
+ * Nothing in a mount whose daemon hangs can be looked up without hanging too: ask it first, once a
+ * mount. *asked is the mountpoint that answered last. False: it was said.
+ */
+static bool answers(const char *path, char **asked)
+{
+	char error[CONTROL_ERROR_MAX];
+	char *full = path_absolute(path);
+	struct control_client c;
+	struct mount_entry m;
+	int r = 0;
+
+	if (!full || mounts_of(full, &m) < 0) {
+		free(full);
+		return true;
+	}
+	if (!*asked || strcmp(*asked, m.point) != 0) {
+		r = control_connect(m.point, &c, error);
+		if (r == -ETIMEDOUT)
+			fprintf(stderr, "rgetfs: %s\n", error);
+		if (r == 0) {
+			control_disconnect(&c);
+			free(*asked);
+			*asked = strdup(m.point);
+		}
+	}
+	mount_entry_done(&m);
+	free(full);
+	return r != -ETIMEDOUT;
+}
+
 static void say(const char *path, int error)
 {
 	if (error == -EXDEV)
@@ -113,16 +144,24 @@ static void say(const char *path, int error)
 
 int targets_init(struct targets *t, int argc, char **argv)
 {
+	char *asked = NULL;
+	int r = 0;
+
 	*t = (struct targets){0};
-	for (int i = 0; i < argc; i++) {
+	for (int i = 0; i < argc && r == 0; i++) {
 		struct mount_entry m = {0};
 		const char *inside;
 		char *full = NULL;
-		int r = find(argv[i], &m, &full);
 
+		if (!answers(argv[i], &asked)) {
+			t->failed++;
+			continue;
+		}
+		r = find(argv[i], &m, &full);
 		if (r < 0) {
 			say(argv[i], r);
 			t->failed++;
+			r = 0;
 			continue;
 		}
 		assert(m.point); /* found: it has one */
@@ -130,12 +169,11 @@ int targets_init(struct targets *t, int argc, char **argv)
 		r = add(t, m.point, inside + strspn(inside, "/"));
 		mount_entry_done(&m);
 		free(full);
-		if (r < 0) {
-			targets_done(t);
-			return r;
-		}
 	}
-	return 0;
+	free(asked);
+	if (r < 0)
+		targets_done(t);
+	return r;
 }
 
 void targets_done(struct targets *t)

@@ -7,6 +7,7 @@
  */
 #include "daemon/control.h"
 
+#include <assert.h>
 #include <bsd/sys/queue.h>
 #include <fcntl.h>
 #include <poll.h>
@@ -19,12 +20,17 @@
 #include "base/log.h"
 #include "daemon/paths.h"
 
-#define SEND_TIMEOUT_S 30 /* a client that does not read loses its connection */
+#define SEND_TIMEOUT_S	 30 /* a client that does not read loses its connection */
+#define NO_DESCRIPTOR_MS 50 /* before the next try */
+#define REFUSAL		 "{\"ok\":false,\"error\":\"" CONTROL_BUSY "\",\"errno\":16}\n"
+#define CONTROL_BUSY	 "the daemon has too many commands at once (try again)"
+_Static_assert(EBUSY == 16, "as REFUSAL has it");
 
 struct command {
 	const char *name;
 	control_handler fn;
 	void *ctx;
+	bool takes_long;
 };
 
 struct connection {
@@ -41,6 +47,12 @@ struct control_call {
 struct control {
 	char path[CONTROL_PATH_MAX];
 	int fd, stop_fd; /* stop_fd becomes readable for good when stopping */
+	/*
+	 * Given up for a moment to take a connection where the process has no descriptor left: who
+	 * is not taken waits for ever, without a word. The accepting thread's; -1: not to be had.
+	 */
+	int reserve_fd;
+	unsigned int max;
 	pthread_t thread;
 	bool running;
 	struct command *commands;
@@ -50,6 +62,7 @@ struct control {
 	struct cnd ended;
 	LIST_HEAD(connection_list, connection) connections;
 	unsigned int count, threads;
+	unsigned int long_ones; /* commands that run */
 	bool stopping;
 };
 
@@ -123,6 +136,29 @@ static const struct command *command_find(const struct control *c, const char *n
 	return NULL;
 }
 
+/* Counted, where cmd may take long: false: no more of these. */
+static bool long_enter(struct control *c, const struct command *cmd)
+{
+	bool room;
+
+	if (!cmd->takes_long)
+		return true;
+	mtx_lock(&c->lock);
+	room = c->long_ones < c->max - CONTROL_SHORT_KEPT;
+	c->long_ones += room;
+	mtx_unlock(&c->lock);
+	return room;
+}
+
+static void long_leave(struct control *c, const struct command *cmd)
+{
+	if (!cmd->takes_long)
+		return;
+	mtx_lock(&c->lock);
+	c->long_ones--;
+	mtx_unlock(&c->lock);
+}
+
 static json_t *run(struct connection *conn, const json_t *request)
 {
 	struct control_call call = {.conn = conn};
@@ -131,11 +167,15 @@ static json_t *run(struct connection *conn, const json_t *request)
 	json_t *result = NULL;
 	int r;
 
-	if (cmd)
-		r = cmd->fn(cmd->ctx, &call, request, &result);
-	else
+	if (!cmd) {
 		r = control_explain(&call, -ENOSYS, "the daemon does not know the command \"%s\"",
 				    name ? name : "");
+	} else if (!long_enter(conn->control, cmd)) {
+		r = control_explain(&call, -EBUSY, CONTROL_BUSY);
+	} else {
+		r = cmd->fn(cmd->ctx, &call, request, &result);
+		long_leave(conn->control, cmd);
+	}
 	if (r < 0)
 		return json_pack("{s:b,s:s,s:i}", "ok", 0, "error",
 				 call.words[0] ? call.words : strerror(-r), "errno", -r);
@@ -217,7 +257,7 @@ static bool enter(struct control *c, struct connection *conn)
 	bool room;
 
 	mtx_lock(&c->lock);
-	room = !c->stopping && c->count < CONTROL_CONNECTIONS_MAX;
+	room = !c->stopping && c->count < c->max;
 	if (room) {
 		LIST_INSERT_HEAD(&c->connections, conn, link);
 		c->count++;
@@ -236,27 +276,33 @@ static void leave(struct control *c, struct connection *conn)
 	mtx_unlock(&c->lock);
 }
 
-static void accept_one(struct control *c)
+static void refuse(int fd)
+{
+	send(fd, REFUSAL, strlen(REFUSAL), MSG_NOSIGNAL | MSG_DONTWAIT);
+	close(fd);
+}
+
+static void take(struct control *c, int fd)
 {
 	struct timeval timeout = {.tv_sec = SEND_TIMEOUT_S};
 	struct connection *conn;
 	pthread_attr_t attr;
 	pthread_t thread;
-	int fd = accept4(c->fd, NULL, NULL, SOCK_CLOEXEC);
 
-	if (fd < 0)
-		return;
-	conn = calloc(1, sizeof(*conn));
-	if (!conn || !peer_allowed(fd)) {
-		free(conn);
+	if (!peer_allowed(fd)) {
 		close(fd);
+		return;
+	}
+	conn = calloc(1, sizeof(*conn));
+	if (!conn) {
+		refuse(fd);
 		return;
 	}
 	setsockopt(fd, SOL_SOCKET, SO_SNDTIMEO, &timeout, sizeof(timeout));
 	*conn = (struct connection){.control = c, .fd = fd};
 	if (!enter(c, conn)) {
 		free(conn);
-		close(fd);
+		refuse(fd);
 		return;
 	}
 	pthread_attr_init(&attr);
@@ -264,9 +310,39 @@ static void accept_one(struct control *c)
 	if (pthread_create(&thread, &attr, connection_run, conn) != 0) {
 		leave(c, conn);
 		free(conn);
-		close(fd);
+		refuse(fd);
 	}
 	pthread_attr_destroy(&attr);
+}
+
+static void reserve(struct control *c)
+{
+	if (c->reserve_fd < 0)
+		c->reserve_fd = fcntl(c->stop_fd, F_DUPFD_CLOEXEC, 0);
+}
+
+static void accept_one(struct control *c)
+{
+	struct pollfd stop = {.fd = c->stop_fd, .events = POLLIN};
+	int fd = accept4(c->fd, NULL, NULL, SOCK_CLOEXEC);
+
+	if (fd >= 0) {
+		take(c, fd);
+		reserve(c);
+		return;
+	}
+	if (errno != EMFILE && errno != ENFILE)
+		return;
+	if (c->reserve_fd >= 0) {
+		close(c->reserve_fd);
+		c->reserve_fd = -1;
+		fd = accept4(c->fd, NULL, NULL, SOCK_CLOEXEC);
+		if (fd >= 0)
+			refuse(fd);
+	}
+	reserve(c);
+	if (fd < 0)
+		poll(&stop, 1, NO_DESCRIPTOR_MS);
 }
 
 static void *accept_run(void *arg)
@@ -352,12 +428,14 @@ int control_new(struct control **ret)
 
 	if (!c)
 		return -ENOMEM;
-	c->fd = -1;
+	c->fd = c->reserve_fd = -1;
+	c->max = CONTROL_CONNECTIONS_MAX;
 	mtx_init(&c->lock, RANK_CONTROL, "control");
 	cnd_init(&c->ended);
 	LIST_INIT(&c->connections);
 	c->stop_fd = eventfd(0, EFD_CLOEXEC);
 	r = c->stop_fd < 0 ? -errno : bind_socket(c);
+	reserve(c);
 	if (r < 0) {
 		c->path[0] = '\0';
 		control_free(c);
@@ -372,15 +450,31 @@ const char *control_path(const struct control *c)
 	return c->path;
 }
 
-int control_register(struct control *c, const char *name, control_handler fn, void *ctx)
+static int add(struct control *c, struct command command)
 {
 	struct command *more = realloc(c->commands, (c->command_count + 1) * sizeof(*c->commands));
 
 	if (!more)
 		return -ENOMEM;
 	c->commands = more;
-	c->commands[c->command_count++] = (struct command){name, fn, ctx};
+	c->commands[c->command_count++] = command;
 	return 0;
+}
+
+int control_register(struct control *c, const char *name, control_handler fn, void *ctx)
+{
+	return add(c, (struct command){name, fn, ctx, false});
+}
+
+int control_register_long(struct control *c, const char *name, control_handler fn, void *ctx)
+{
+	return add(c, (struct command){name, fn, ctx, true});
+}
+
+void control_set_max(struct control *c, unsigned int max)
+{
+	assert(max >= 2 * CONTROL_SHORT_KEPT && max <= CONTROL_CONNECTIONS_MAX);
+	c->max = max;
 }
 
 int control_start(struct control *c)
@@ -424,6 +518,8 @@ void control_free(struct control *c)
 	}
 	if (c->fd >= 0)
 		close(c->fd);
+	if (c->reserve_fd >= 0)
+		close(c->reserve_fd);
 	if (c->stop_fd >= 0)
 		close(c->stop_fd);
 	free(c->commands);

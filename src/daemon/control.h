@@ -13,7 +13,9 @@
  * last act of a daemon that ends: who waits for that knows that the last checkpoint is over.
  *
  * Each connection has a thread of its own, so that a handler may take its time; it must look at
- * control_cancelled() at least every 200 ms while it waits.
+ * control_cancelled() at least every 200 ms while it waits. Whoever comes when there is no room, or
+ * no descriptor, hears so at once (EBUSY) and is hung up on; long commands leave room for the
+ * others.
  */
 #ifndef DAEMON_CONTROL_H
 #define DAEMON_CONTROL_H
@@ -24,6 +26,7 @@
 
 #define CONTROL_REQUEST_MAX	(1u << 20)
 #define CONTROL_CONNECTIONS_MAX 32
+#define CONTROL_SHORT_KEPT	4   /* of them, for commands that don't take their time */
 #define CONTROL_PATH_MAX	108 /* sun_path */
 
 /* ---- the daemon's side ---- */
@@ -43,6 +46,11 @@ int control_new(struct control **ret);
 const char *control_path(const struct control *c);
 /* Before control_start(). name is borrowed. 0 or -ENOMEM. */
 int control_register(struct control *c, const char *name, control_handler fn, void *ctx);
+/* The same for a command that lasts as long as its work does. */
+int control_register_long(struct control *c, const char *name, control_handler fn, void *ctx);
+/* Before control_start(): connections at once, from 2 * CONTROL_SHORT_KEPT to
+ * CONTROL_CONNECTIONS_MAX. */
+void control_set_max(struct control *c, unsigned int max);
 /* Starts its thread. 0 or -errno. */
 int control_start(struct control *c);
 /* No further requests; handlers that run are cancelled and waited for. Connections stay open. */
@@ -61,29 +69,33 @@ int control_explain(struct control_call *call, int error, const char *fmt, ...) 
 
 #define CONTROL_ERROR_MAX 512
 
+#define CONTROL_SILENT "the daemon does not answer (rgetfs unmount --force frees the mount)"
+
 struct control_client {
 	int fd;
-	char *buf; /* what has come of the next line */
+	char path[CONTROL_PATH_MAX];
+	bool refused; /* it had too many commands at once, and perhaps hung up */
+	char *buf;    /* what has come of the next line */
 	size_t len, room;
 };
 
 /* The mount at mountpoint (its root's extended attribute tells the socket). 0, or -errno and a
- * line. */
+ * line; -ETIMEDOUT: its daemon does not answer, which is known after 10 s. */
 int control_connect(const char *mountpoint, struct control_client *ret,
 		    char error[CONTROL_ERROR_MAX]);
 /* A socket by its path. -ECONNREFUSED or -ENOENT: its daemon is dead. */
 int control_connect_path(const char *path, struct control_client *ret);
 void control_disconnect(struct control_client *c);
-/* From now on, each line of an answer that does not come for so long is an error. */
-void control_patience(struct control_client *c, unsigned int seconds);
 /*
  * Ask (takes the reference of request) and wait for the answer; progress() is called for each such
- * line and may be NULL. 0 and *ret_result (a new reference), or -errno and a line in error.
+ * line and may be NULL. 0 and *ret_result (a new reference), or -errno and a line in error. A
+ * command may take as long as it likes, a daemon may not: one that says nothing for 10 s, and then
+ * not even to another connection, is -ETIMEDOUT.
  */
 int control_call(struct control_client *c, json_t *request,
 		 void (*progress)(void *ctx, const json_t *line), void *ctx, json_t **ret_result,
 		 char error[CONTROL_ERROR_MAX]);
-/* Wait until the daemon closes (it has ended), at most timeout_ms. 0 or -ETIMEDOUT. */
+/* Wait until the daemon has ended, at most timeout_ms. 0 or -ETIMEDOUT. */
 int control_wait_end(struct control_client *c, int timeout_ms);
 /*
  * Every living daemon of this user: fn with a connection that is closed afterwards. Sockets of dead

@@ -1,19 +1,35 @@
 /*
  * control_client.c - the other side of the control socket: commands that talk to a mount
  *
- * Used by src/cli alone, in processes of one thread.
+ * Used by src/cli alone, in processes of one thread. Nothing here waits for ever on a daemon that
+ * hangs: its mountpoint is asked by a child that may be left behind, and while an answer takes its
+ * time the daemon must say that it is alive.
  */
 #include "daemon/control.h"
 
 #include <dirent.h>
+#include <fcntl.h>
 #include <poll.h>
+#include <signal.h>
 #include <sys/socket.h>
 #include <sys/un.h>
+#include <sys/wait.h>
 #include <sys/xattr.h>
 
 #include "daemon/paths.h"
 
+#define PATIENCE_S     10 /* for anything that takes no time */
+#define GONE_POLL_MS   50
 #define LINE_BYTES_MAX (UINT64_C(1) << 30) /* a status of 10^6 files is some 300 MB */
+
+/* Each send and each line of an answer, and connecting (a full backlog). 0: for ever. */
+static void set_timeouts(int fd, unsigned int seconds)
+{
+	const struct timeval tv = {.tv_sec = (time_t)seconds};
+
+	setsockopt(fd, SOL_SOCKET, SO_RCVTIMEO, &tv, sizeof(tv));
+	setsockopt(fd, SOL_SOCKET, SO_SNDTIMEO, &tv, sizeof(tv));
+}
 
 int control_connect_path(const char *path, struct control_client *ret)
 {
@@ -26,6 +42,7 @@ int control_connect_path(const char *path, struct control_client *ret)
 	fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
 	if (fd < 0)
 		return -errno;
+	set_timeouts(fd, PATIENCE_S);
 	if (connect(fd, (struct sockaddr *)&addr, sizeof(addr)) < 0) {
 		int r = -errno;
 
@@ -33,18 +50,67 @@ int control_connect_path(const char *path, struct control_client *ret)
 		return r;
 	}
 	*ret = (struct control_client){.fd = fd};
+	memcpy(ret->path, path, strlen(path) + 1);
 	return 0;
+}
+
+/* The child's: who asks a daemon that hangs can't even be killed. */
+static void ask_mountpoint(const char *mountpoint, int fd)
+{
+	struct {
+		int error;
+		char path[CONTROL_PATH_MAX];
+	} answer = {0};
+	ssize_t n =
+		getxattr(mountpoint, "user.rgetfs.control", answer.path, sizeof(answer.path) - 1);
+
+	answer.error = n < 0 ? errno : 0;
+	_exit(write(fd, &answer, sizeof(answer)) == (ssize_t)sizeof(answer) ? 0 : 1);
+}
+
+/* Where is the socket? 0, -ETIMEDOUT (it hangs), -errno. */
+static int socket_of(const char *mountpoint, char path[CONTROL_PATH_MAX])
+{
+	struct {
+		int error;
+		char path[CONTROL_PATH_MAX];
+	} answer = {0};
+	struct pollfd p = {.events = POLLIN};
+	int fds[2], n, r = -ETIMEDOUT;
+	pid_t pid;
+
+	if (pipe2(fds, O_CLOEXEC) < 0)
+		return -errno;
+	pid = fork();
+	if (pid == 0)
+		ask_mountpoint(mountpoint, fds[1]);
+	if (pid < 0)
+		r = -errno;
+	close(fds[1]);
+	p.fd = fds[0];
+	do
+		n = pid < 0 ? 0 : poll(&p, 1, PATIENCE_S * 1000);
+	while (n < 0 && errno == EINTR);
+	if (n > 0) {
+		r = read(fds[0], &answer, sizeof(answer)) == (ssize_t)sizeof(answer) ? -answer.error
+										     : -EIO;
+		memcpy(path, answer.path, sizeof(answer.path));
+	}
+	close(fds[0]);
+	if (pid > 0 && n <= 0)
+		kill(pid, SIGKILL);
+	if (pid > 0)
+		waitpid(pid, NULL, n > 0 ? 0 : WNOHANG);
+	return r;
 }
 
 int control_connect(const char *mountpoint, struct control_client *ret,
 		    char error[CONTROL_ERROR_MAX])
 {
 	char path[CONTROL_PATH_MAX];
-	ssize_t n = getxattr(mountpoint, "user.rgetfs.control", path, sizeof(path) - 1);
-	int r;
+	int r = socket_of(mountpoint, path);
 
-	if (n < 0) {
-		r = -errno;
+	if (r < 0) {
 		if (r == -ENOTCONN)
 			snprintf(
 				error, CONTROL_ERROR_MAX,
@@ -53,15 +119,20 @@ int control_connect(const char *mountpoint, struct control_client *ret,
 		else if (r == -ENODATA || r == -EOPNOTSUPP)
 			snprintf(error, CONTROL_ERROR_MAX, "%s: not a mountpoint of rgetfs",
 				 mountpoint);
+		else if (r == -ETIMEDOUT)
+			snprintf(error, CONTROL_ERROR_MAX, "%s: " CONTROL_SILENT, mountpoint);
 		else
 			snprintf(error, CONTROL_ERROR_MAX, "%s: %s", mountpoint, strerror(-r));
 		return r;
 	}
-	path[n] = '\0';
 	r = control_connect_path(path, ret);
-	if (r < 0)
+	if (r == -EAGAIN) {
+		r = -ETIMEDOUT;
+		snprintf(error, CONTROL_ERROR_MAX, "%s: " CONTROL_SILENT, mountpoint);
+	} else if (r < 0) {
 		snprintf(error, CONTROL_ERROR_MAX, "%s: its control socket %s does not answer: %s",
 			 mountpoint, path, strerror(-r));
+	}
 	return r;
 }
 
@@ -73,20 +144,29 @@ void control_disconnect(struct control_client *c)
 	*c = (struct control_client){.fd = -1};
 }
 
-void control_patience(struct control_client *c, unsigned int seconds)
-{
-	const struct timeval tv = {.tv_sec = (time_t)seconds};
-
-	setsockopt(c->fd, SOL_SOCKET, SO_RCVTIMEO, &tv, sizeof(tv));
-}
-
 static const char *call_words(int error)
 {
-	if (error == -EPIPE)
+	if (error == -EPIPE || error == -ECONNRESET)
 		return "the daemon ended before it answered";
-	if (error == -EAGAIN)
-		return "the daemon does not answer (rgetfs unmount --force frees the mount)";
+	if (error == -ETIMEDOUT)
+		return CONTROL_SILENT;
 	return strerror(-error);
+}
+
+/* Does the daemon answer anything at all, even that it has too much to do? */
+static bool alive(const char *path)
+{
+	static const char ping[] = "{\"command\":\"ping\"}\n";
+	struct control_client c;
+	char byte;
+	bool answers;
+
+	if (control_connect_path(path, &c) < 0)
+		return false;
+	send(c.fd, ping, strlen(ping), MSG_NOSIGNAL); /* it may have hung up on us with a word */
+	answers = recv(c.fd, &byte, 1, 0) == 1;
+	control_disconnect(&c);
+	return answers;
 }
 
 static int send_request(int fd, const json_t *request)
@@ -105,7 +185,7 @@ static int send_request(int fd, const json_t *request)
 		if (n >= 0)
 			done += (size_t)n;
 		else if (errno != EINTR)
-			r = -errno;
+			r = errno == EAGAIN ? -ETIMEDOUT : -errno;
 	}
 	free(text);
 	return r;
@@ -126,7 +206,8 @@ static int more_room(struct control_client *c)
 	return 0;
 }
 
-/* The next line as JSON (a new reference). 0, -EPIPE (the daemon has ended), -EPROTO, … */
+/* The next line as JSON (a new reference). 0, -EPIPE (the daemon has ended), -ETIMEDOUT, -EPROTO, …
+ */
 static int next_line(struct control_client *c, json_t **ret)
 {
 	size_t looked = 0;
@@ -153,7 +234,9 @@ static int next_line(struct control_client *c, json_t **ret)
 		n = recv(c->fd, c->buf + c->len, c->room - c->len, 0);
 		if (n == 0)
 			return -EPIPE;
-		if (n < 0 && errno != EINTR)
+		if (n < 0 && errno == EAGAIN && !alive(c->path))
+			return -ETIMEDOUT;
+		if (n < 0 && errno != EINTR && errno != EAGAIN)
 			return -errno;
 		if (n > 0)
 			c->len += (size_t)n;
@@ -183,6 +266,9 @@ int control_call(struct control_client *c, json_t *request,
 	int r = request ? send_request(c->fd, request) : -ENOMEM;
 
 	json_decref(request);
+	/* Who was not let in has been told why; and hung up on. */
+	if (r == -EPIPE || r == -ECONNRESET)
+		r = 0;
 	while (r == 0) {
 		json_t *line = NULL, *step;
 
@@ -192,6 +278,7 @@ int control_call(struct control_client *c, json_t *request,
 		step = json_object_get(line, "progress");
 		if (!step) {
 			r = take_answer(line, ret_result, error);
+			c->refused = r == -EBUSY;
 			json_decref(line);
 			return r;
 		}
@@ -203,6 +290,19 @@ int control_call(struct control_client *c, json_t *request,
 	return r;
 }
 
+/* Not let in: its socket is removed as the last thing but the connections. */
+static int wait_gone(const char *path, int timeout_ms)
+{
+	const struct timespec pause = {.tv_nsec = GONE_POLL_MS * 1000000L};
+
+	for (int waited = 0; access(path, F_OK) == 0; waited += GONE_POLL_MS) {
+		if (waited >= timeout_ms)
+			return -ETIMEDOUT;
+		nanosleep(&pause, NULL);
+	}
+	return 0;
+}
+
 int control_wait_end(struct control_client *c, int timeout_ms)
 {
 	struct pollfd p = {.fd = c->fd, .events = POLLIN};
@@ -212,7 +312,9 @@ int control_wait_end(struct control_client *c, int timeout_ms)
 	do
 		n = poll(&p, 1, timeout_ms);
 	while (n < 0 && errno == EINTR);
-	return n > 0 && recv(c->fd, &byte, 1, 0) <= 0 ? 0 : -ETIMEDOUT;
+	if (n <= 0 || recv(c->fd, &byte, 1, 0) > 0)
+		return -ETIMEDOUT;
+	return c->refused ? wait_gone(c->path, timeout_ms) : 0;
 }
 
 int control_each(int (*fn)(void *ctx, struct control_client *c), void *ctx)

@@ -7,6 +7,7 @@ librgetfs_a_SOURCES += \
 	src/daemon/handle_fill.c \
 	src/daemon/handle_verify.c \
 	src/daemon/handlers.c \
+	src/daemon/limits.c src/daemon/limits.h \
 	src/daemon/mount.c src/daemon/mount.h \
 	src/daemon/mounts.c src/daemon/mounts.h \
 	src/daemon/orders.c src/daemon/orders.h \

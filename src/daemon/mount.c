@@ -15,7 +15,6 @@
 #include <signal.h>
 #include <stdatomic.h>
 #include <sys/eventfd.h>
-#include <sys/resource.h>
 #include <sys/signalfd.h>
 #include <sys/stat.h>
 #include <sys/statvfs.h>
@@ -24,6 +23,7 @@
 #include "base/lock.h"
 #include "base/strbuf.h"
 #include "daemon/check.h"
+#include "daemon/limits.h"
 #include "daemon/orders.h"
 #include "daemon/mounts.h"
 #include "daemon/paths.h"
@@ -36,6 +36,8 @@
 
 struct mount {
 	const struct mount_config *cfg;
+	struct engine_config engine_cfg; /* the same within the limits of this process */
+	unsigned int commands_max;
 	struct source source;
 	char *point;
 	char *cache;	   /* the manifest's own directory */
@@ -156,8 +158,8 @@ static int load(struct mount *mt, struct download_cancel cancel, struct source_r
 		char error[MANIFEST_ERROR_MAX])
 {
 	const struct source_net net = {
-		.fetch = &mt->cfg->engine.fetch,
-		.offline = mt->cfg->engine.offline,
+		.fetch = &mt->engine_cfg.fetch,
+		.offline = mt->engine_cfg.offline,
 		.cancel = cancel,
 	};
 
@@ -183,7 +185,9 @@ static int prepare(struct mount *mt, char error[MANIFEST_ERROR_MAX])
 	const struct mount_config *cfg = mt->cfg;
 	int r;
 
-	r = check_mountpoint(cfg->mountpoint, &mt->point, error);
+	r = limits_fit(&mt->engine_cfg, &mt->commands_max, error);
+	if (r == 0)
+		r = check_mountpoint(cfg->mountpoint, &mt->point, error);
 	if (r == 0)
 		r = check_allow_other(cfg->allow_other, error);
 	if (r == 0)
@@ -255,7 +259,7 @@ static int take_signals(struct mount *mt)
 
 static uint64_t min_free_of(const struct mount *mt)
 {
-	uint64_t given = mt->cfg->engine.store.min_free;
+	uint64_t given = mt->engine_cfg.store.min_free;
 	struct statvfs st;
 
 	if (given != MIN_FREE_DEFAULT)
@@ -300,7 +304,7 @@ static int open_engine(const struct engine_config *cfg, struct engine **ret,
 
 static int start_engine(struct mount *mt, char error[MANIFEST_ERROR_MAX])
 {
-	struct engine_config cfg = mt->cfg->engine;
+	struct engine_config cfg = mt->engine_cfg;
 	char owner[STORE_OWNER_MAX] = "";
 	int r;
 
@@ -335,6 +339,8 @@ static int start_control(struct mount *mt, char error[MANIFEST_ERROR_MAX])
 {
 	int r = control_new(&mt->control);
 
+	if (r == 0)
+		control_set_max(mt->control, mt->commands_max);
 	if (r == 0)
 		r = handlers_register(mt->control, mt);
 	if (r == 0)
@@ -458,17 +464,6 @@ static void log_begin(const struct mount_config *cfg)
 		log_warn("%s: %s", cfg->log_file, strerror(-r));
 }
 
-/* Each file in use has a descriptor of its backing file. */
-static void raise_limits(void)
-{
-	struct rlimit lim;
-
-	if (getrlimit(RLIMIT_NOFILE, &lim) == 0 && lim.rlim_cur < lim.rlim_max) {
-		lim.rlim_cur = lim.rlim_max;
-		setrlimit(RLIMIT_NOFILE, &lim);
-	}
-}
-
 static int serve(struct mount *mt)
 {
 	char error[MANIFEST_ERROR_MAX] = "out of memory";
@@ -480,7 +475,6 @@ static int serve(struct mount *mt)
 			log_warn("/: %s", strerror(errno));
 	}
 	umask(077);
-	raise_limits();
 	mt->started_us = clock_now_us();
 	r = start(mt, error);
 	if (r < 0) {
@@ -491,7 +485,7 @@ static int serve(struct mount *mt)
 	log_begin(mt->cfg);
 	log_info("%s: mounted %s, cache %s", mt->point, mount_manifest_shown(mt), mt->cache);
 	engine_ask_sizes(mt->engine, mt->manifest);
-	if (mt->cfg->engine.fill == FILL_ALL)
+	if (mt->engine_cfg.fill == FILL_ALL)
 		engine_fill_manifest(mt->engine, mt->manifest);
 	ready_ok(&mt->ready);
 
@@ -555,6 +549,7 @@ int mount_run(const struct mount_config *cfg)
 {
 	struct mount mt = {
 		.cfg = cfg,
+		.engine_cfg = cfg->engine,
 		.ready.fd = -1,
 		.signal_fd = -1,
 		.end_fd = -1,
@@ -595,7 +590,7 @@ int mount_reload(struct mount *mt, struct download_cancel cancel, char error[MAN
 	if (r == 0) {
 		engine_forget_failed(mt->engine);
 		engine_ask_sizes(mt->engine, loaded.manifest);
-		if (mt->cfg->engine.fill == FILL_ALL)
+		if (mt->engine_cfg.fill == FILL_ALL)
 			engine_fill_manifest(mt->engine, loaded.manifest);
 	}
 	if (loaded.manifest)

@@ -41,11 +41,11 @@ int orders_new(struct mount *mt, struct control *c, struct orders **ret)
 	od->mt = mt;
 	mtx_init(&od->lock, RANK_ORDERS, "orders");
 	LIST_INIT(&od->jobs);
-	r = control_register(c, "fill", order_fill, od);
+	r = control_register_long(c, "fill", order_fill, od);
 	if (r == 0)
-		r = control_register(c, "drop", order_drop, od);
+		r = control_register_long(c, "drop", order_drop, od);
 	if (r == 0)
-		r = control_register(c, "verify", order_verify, od);
+		r = control_register_long(c, "verify", order_verify, od);
 	if (r < 0) {
 		orders_free(od);
 		return r;

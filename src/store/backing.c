@@ -18,17 +18,23 @@ static void backing_name(char name[BACKING_NAME_MAX], uint64_t id, uint64_t cook
 	snprintf(name, BACKING_NAME_MAX, "%" PRIx64 "-%016" PRIx64, id, cookie);
 }
 
-static struct backing *backing_new(int fd, uint64_t ino, uint64_t cookie, uint64_t size)
+/* fd is the new one's; closed when there is no memory. */
+static struct backing *backing_new(struct cache *c, int fd, uint64_t id, uint64_t ino,
+				   uint64_t cookie, uint64_t size)
 {
 	struct backing *b = calloc(1, sizeof(*b));
 
-	if (!b)
+	if (!b) {
+		close(fd);
 		return NULL;
+	}
 	atomic_init(&b->refs, 1);
 	atomic_init(&b->size, size);
-	b->fd = fd;
+	b->cache = c;
+	b->id = id;
 	b->ino = ino;
 	b->cookie = cookie;
+	openfiles_add(&c->open, b, fd);
 	return b;
 }
 
@@ -39,6 +45,9 @@ int cache_create(struct cache *c, uint64_t id, uint64_t cookie, uint64_t size, s
 	struct stat st;
 	int fd, r;
 
+	r = openfiles_room(&c->open);
+	if (r)
+		return r;
 	backing_name(name, id, cookie);
 	fd = openat(c->filesfd, name, O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
 	if (fd < 0)
@@ -56,11 +65,13 @@ int cache_create(struct cache *c, uint64_t id, uint64_t cookie, uint64_t size, s
 		r = -errno;
 		goto out;
 	}
-	b = backing_new(fd, st.st_ino, cookie, size);
+	b = backing_new(c, fd, id, st.st_ino, cookie, size);
+	fd = -1;
 	r = b ? 0 : -ENOMEM;
 out:
 	if (r) {
-		close(fd);
+		if (fd >= 0)
+			close(fd);
 		unlinkat(c->filesfd, name, 0);
 		return r;
 	}
@@ -96,6 +107,7 @@ int cache_attach(struct cache *c, uint64_t id, uint64_t cookie, uint64_t ino, ui
 	struct stat st = {0};
 	int fd;
 
+	openfiles_room(&c->open);
 	fd = backing_open(c, id, cookie, ino, &st);
 	if (fd < 0)
 		return fd;
@@ -104,11 +116,9 @@ int cache_attach(struct cache *c, uint64_t id, uint64_t cookie, uint64_t ino, ui
 		close(fd);
 		return -ESTALE;
 	}
-	b = backing_new(fd, st.st_ino, cookie, (uint64_t)st.st_size == size ? size : 0);
-	if (!b) {
-		close(fd);
+	b = backing_new(c, fd, id, st.st_ino, cookie, (uint64_t)st.st_size == size ? size : 0);
+	if (!b)
 		return -ENOMEM;
-	}
 	*ret = b;
 	return 0;
 }
@@ -121,20 +131,25 @@ int cache_unlink(struct cache *c, uint64_t id, uint64_t cookie)
 	return unlinkat(c->filesfd, name, 0) < 0 ? -errno : 0;
 }
 
-int backing_reopen(struct cache *c, const struct backing *b, uint64_t id, struct backing **ret)
+int cache_open_again(const struct backing *b)
+{
+	struct stat st = {0};
+
+	return backing_open(b->cache, b->id, b->cookie, b->ino, &st);
+}
+
+int backing_reopen(const struct backing *b, struct backing **ret)
 {
 	struct backing *n;
-	struct stat st = {0};
 	int fd;
 
-	fd = backing_open(c, id, b->cookie, b->ino, &st);
+	openfiles_room(&b->cache->open);
+	fd = cache_open_again(b);
 	if (fd < 0)
 		return fd;
-	n = backing_new(fd, b->ino, b->cookie, atomic_load(&b->size));
-	if (!n) {
-		close(fd);
+	n = backing_new(b->cache, fd, b->id, b->ino, b->cookie, atomic_load(&b->size));
+	if (!n)
 		return -ENOMEM;
-	}
 	*ret = n;
 	return 0;
 }
@@ -149,59 +164,88 @@ void backing_put(struct backing *b)
 {
 	if (!b || atomic_fetch_sub(&b->refs, 1) != 1)
 		return;
-	close(b->fd);
+	openfiles_remove(&b->cache->open, b);
 	free(b);
 }
 
 int backing_set_size(struct backing *b, uint64_t size)
 {
+	int fd, r;
+
 	if (size > FILE_SIZE_MAX)
 		return -EFBIG;
-	if (ftruncate(b->fd, (off_t)size) < 0)
-		return -errno;
-	atomic_store(&b->size, size);
-	return 0;
+	fd = backing_use(b);
+	if (fd < 0)
+		return fd;
+	r = ftruncate(fd, (off_t)size) < 0 ? -errno : 0;
+	backing_unuse_written(b);
+	if (r == 0)
+		atomic_store(&b->size, size);
+	return r;
 }
 
-int backing_read(const struct backing *b, uint64_t off, void *buf, size_t len)
+int backing_read(struct backing *b, uint64_t off, void *buf, size_t len)
 {
 	unsigned char *p = buf;
+	int fd = backing_use(b), r = 0;
 
+	if (fd < 0)
+		return fd;
 	while (len > 0) {
-		ssize_t n = pread(b->fd, p, len, (off_t)off);
+		ssize_t n = pread(fd, p, len, (off_t)off);
 
 		if (n < 0 && errno == EINTR)
 			continue;
-		if (n <= 0)
-			return n < 0 ? -errno : -EIO;
+		if (n <= 0) {
+			r = n < 0 ? -errno : -EIO;
+			break;
+		}
 		p += n;
 		off += (size_t)n;
 		len -= (size_t)n;
 	}
-	return 0;
+	backing_unuse(b);
+	return r;
 }
 
-int backing_write(const struct backing *b, uint64_t off, const void *buf, size_t len)
+int backing_write(struct backing *b, uint64_t off, const void *buf, size_t len)
 {
 	const unsigned char *p = buf;
+	int fd = backing_use(b), r = 0;
 
+	if (fd < 0)
+		return fd;
 	while (len > 0) {
-		ssize_t n = pwrite(b->fd, p, len, (off_t)off);
+		ssize_t n = pwrite(fd, p, len, (off_t)off);
 
 		if (n < 0 && errno == EINTR)
 			continue;
-		if (n <= 0)
-			return n < 0 ? -errno : -EIO;
+		if (n <= 0) {
+			r = n < 0 ? -errno : -EIO;
+			break;
+		}
 		p += n;
 		off += (size_t)n;
 		len -= (size_t)n;
 	}
-	return 0;
+	backing_unuse_written(b);
+	return r;
 }
 
-int backing_punch(struct cache *c, const struct backing *b, struct range r)
+void backing_writeback(struct backing *b)
+{
+	int fd = backing_use(b);
+
+	if (fd < 0)
+		return; /* the sync does it all the same */
+	sync_file_range(fd, 0, 0, SYNC_FILE_RANGE_WRITE);
+	backing_unuse(b);
+}
+
+int backing_punch(struct cache *c, struct backing *b, struct range r)
 {
 	uint64_t end = r.end;
+	int fd, error = 0;
 
 	if (atomic_load(&c->no_punch))
 		return -EOPNOTSUPP;
@@ -209,48 +253,79 @@ int backing_punch(struct cache *c, const struct backing *b, struct range r)
 	 * zeroed. */
 	if (end == atomic_load(&b->size))
 		end = min_u64(block_ceil(end), FILE_SIZE_MAX);
-	while (fallocate(b->fd, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, (off_t)r.off,
+	fd = backing_use(b);
+	if (fd < 0)
+		return fd;
+	while (fallocate(fd, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, (off_t)r.off,
 			 (off_t)(end - r.off)) < 0) {
-		if (errno == EINTR)
-			continue;
-		if (errno == EOPNOTSUPP || errno == ENOSYS) {
-			atomic_store(&c->no_punch, true);
-			return -EOPNOTSUPP;
-		}
-		return -errno;
+		error = -errno;
+		if (error != -EINTR)
+			break;
+		error = 0;
 	}
-	return 0;
+	backing_unuse(b);
+	if (error == -EOPNOTSUPP || error == -ENOSYS) {
+		atomic_store(&c->no_punch, true);
+		return -EOPNOTSUPP;
+	}
+	return error;
 }
 
 int backing_empty(struct backing *b)
 {
 	uint64_t size = atomic_load(&b->size);
+	int fd = backing_use(b), r = 0;
 
-	if (ftruncate(b->fd, 0) < 0 || (size > 0 && ftruncate(b->fd, (off_t)size) < 0))
-		return -errno;
-	return 0;
+	if (fd < 0)
+		return fd;
+	if (ftruncate(fd, 0) < 0 || (size > 0 && ftruncate(fd, (off_t)size) < 0))
+		r = -errno;
+	backing_unuse(b);
+	return r;
 }
 
-int backing_allocated(const struct backing *b, uint64_t *ret)
+int backing_stat(struct backing *b, struct stat *ret)
+{
+	int fd = backing_use(b), r;
+
+	if (fd < 0)
+		return fd;
+	r = fstat(fd, ret) < 0 ? -errno : 0;
+	backing_unuse(b);
+	return r;
+}
+
+int backing_allocated(struct backing *b, uint64_t *ret)
 {
 	struct stat st = {0};
+	int r = backing_stat(b, &st);
 
-	if (fstat(b->fd, &st) < 0)
-		return -errno;
-	*ret = (uint64_t)st.st_blocks * 512;
-	return 0;
+	if (r == 0)
+		*ret = (uint64_t)st.st_blocks * 512;
+	return r;
 }
 
-int backing_next_data(const struct backing *b, uint64_t off, struct range *ret)
+static int next_data(int fd, uint64_t off, struct range *ret)
 {
 	off_t data, hole;
 
-	data = lseek(b->fd, (off_t)off, SEEK_DATA);
+	data = lseek(fd, (off_t)off, SEEK_DATA);
 	if (data < 0)
 		return errno == EINVAL ? -EOPNOTSUPP : -errno;
-	hole = lseek(b->fd, data, SEEK_HOLE);
+	hole = lseek(fd, data, SEEK_HOLE);
 	if (hole < 0)
 		return -errno;
 	*ret = range_make((uint64_t)data, (uint64_t)hole);
 	return 0;
+}
+
+int backing_next_data(struct backing *b, uint64_t off, struct range *ret)
+{
+	int fd = backing_use(b), r;
+
+	if (fd < 0)
+		return fd;
+	r = next_data(fd, off, ret);
+	backing_unuse(b);
+	return r;
 }

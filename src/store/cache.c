@@ -165,6 +165,7 @@ static int take_lock(struct cache *c, const char *description, char *owner, size
 static void cache_init(struct cache *c)
 {
 	*c = (struct cache){.dirfd = -1, .filesfd = -1, .lockfd = -1};
+	openfiles_init(&c->open);
 }
 
 static int enter(struct cache *c, const char *dir)
@@ -243,6 +244,7 @@ void cache_close(struct cache *c)
 	if (c->dirfd >= 0)
 		close(c->dirfd);
 	free(c->path);
+	openfiles_done(&c->open);
 	cache_init(c);
 }
 

@@ -10,9 +10,11 @@
 #define STORE_CACHE_H
 
 #include <stdatomic.h>
+#include <sys/stat.h>
 #include <sys/types.h>
 
 #include "core/range.h"
+#include "store/openfiles.h"
 
 #define CACHE_LOCK_NAME	 "lock"
 #define CACHE_FILES_NAME "files"
@@ -24,6 +26,7 @@ struct cache {
 	uint64_t fs_block;    /* the file system's unit of allocation */
 	bool network;	      /* NFS, CIFS, FUSE */
 	atomic_bool no_punch; /* the file system can't; whole files are evicted */
+	struct openfiles open;
 };
 
 /*
@@ -43,11 +46,12 @@ void cache_last_owner(int dirfd, char *text, size_t size);
 /* Bytes that an ordinary user may still write there; UINT64_MAX when it can't be asked. */
 uint64_t cache_disk_free(const struct cache *c);
 
-/* One open backing file. Counted; the last put closes. */
+/* One backing file in use. Counted; the last put closes. */
 struct backing {
 	atomic_uint refs;
-	int fd;
-	uint64_t ino, cookie;
+	struct openfile file;
+	struct cache *cache; /* these never change */
+	uint64_t id, ino, cookie;
 	atomic_uint_fast64_t size; /* the file's length on disk; 0: it grows with what is written */
 };
 
@@ -71,19 +75,25 @@ int cache_sync_dir(struct cache *c);
 struct backing *backing_get(struct backing *b);
 void backing_put(struct backing *b);
 /* Another descriptor of the same file, for after a failed sync. 0 or -errno. */
-int backing_reopen(struct cache *c, const struct backing *b, uint64_t id, struct backing **ret);
+int backing_reopen(const struct backing *b, struct backing **ret);
+/* openfiles.c's: a descriptor of b, which is recognised by its inode, or -errno. */
+int cache_open_again(const struct backing *b);
 /* Give it its length now that it is known. 0 or -errno (then it goes on growing). */
 int backing_set_size(struct backing *b, uint64_t size);
 /* All of it or -errno (-EIO past the end). */
-int backing_read(const struct backing *b, uint64_t off, void *buf, size_t len);
-int backing_write(const struct backing *b, uint64_t off, const void *buf, size_t len);
+int backing_read(struct backing *b, uint64_t off, void *buf, size_t len);
+int backing_write(struct backing *b, uint64_t off, const void *buf, size_t len);
+/* 0 or -errno. */
+int backing_stat(struct backing *b, struct stat *ret);
+/* Begin to write back what is dirty, without waiting. */
+void backing_writeback(struct backing *b);
 /* Give back the blocks of r, reading zeros from then on. -EOPNOTSUPP sets c->no_punch. */
-int backing_punch(struct cache *c, const struct backing *b, struct range r);
+int backing_punch(struct cache *c, struct backing *b, struct range r);
 /* Give back all blocks, where holes can't be punched. */
 int backing_empty(struct backing *b);
 /* Allocated bytes. 0 or -errno. */
-int backing_allocated(const struct backing *b, uint64_t *ret);
+int backing_allocated(struct backing *b, uint64_t *ret);
 /* First allocated run that ends after off. 0, -ENXIO (none), -EOPNOTSUPP. */
-int backing_next_data(const struct backing *b, uint64_t off, struct range *ret);
+int backing_next_data(struct backing *b, uint64_t off, struct range *ret);
 
 #endif

@@ -18,6 +18,7 @@
 
 /* Of objects in one transaction: a million at once would be half a gigabyte of rows. */
 #define RECORDS_AT_ONCE 8192
+#define SYNC_AT_ONCE	64 /* files; each needs a descriptor meanwhile */
 
 struct entry {
 	struct version *v; /* a reference */
@@ -176,31 +177,49 @@ static void sync_names(struct checkpoint *c)
 	}
 }
 
-/* Step 2. 0 or -ENOMEM. */
-static int sync_files(struct checkpoint *c)
+/* Sync up to as many files at once; returns the index behind them. */
+static size_t sync_some(struct checkpoint *c, size_t at, struct sync_item *item, uint64_t *mark,
+			size_t max)
 {
-	struct sync_item *item = calloc(c->count + 1, sizeof(*item));
-	size_t n = 0;
-	bool fresh = false;
+	size_t first = at, n = 0;
 
-	if (!item)
-		return -ENOMEM;
-	for (size_t i = 0; i < c->count; i++) {
-		if (c->entry[i].skip)
-			continue;
-		item[n++] = (struct sync_item){.fd = c->entry[i].b->fd, .whole = c->entry[i].fresh};
-		fresh |= c->entry[i].fresh;
+	for (; at < c->count && n < max; at++) {
+		struct entry *e = &c->entry[at];
+		int fd = e->skip ? 0 : backing_sync_begin(e->b, &mark[n]);
+
+		if (fd < 0)
+			e->result = fd;
+		else if (!e->skip)
+			item[n++] = (struct sync_item){.fd = fd, .whole = e->fresh};
 	}
 	syncpool_run(&c->s->sync, item, n);
 	n = 0;
-	for (size_t i = 0; i < c->count; i++) {
-		if (!c->entry[i].skip)
-			c->entry[i].result = item[n++].result;
+	for (size_t i = first; i < at; i++) {
+		struct entry *e = &c->entry[i];
+
+		if (e->skip || e->result)
+			continue;
+		e->result = item[n].result;
+		backing_sync_end(e->b, mark[n++], e->result == 0);
 	}
-	free(item);
+	return at;
+}
+
+/* Step 2. */
+static void sync_files(struct checkpoint *c)
+{
+	unsigned int files_max = c->s->cache.open.max;
+	size_t max = files_max && files_max < SYNC_AT_ONCE ? files_max : SYNC_AT_ONCE;
+	struct sync_item item[SYNC_AT_ONCE];
+	uint64_t mark[SYNC_AT_ONCE];
+	bool fresh = false;
+
+	for (size_t at = 0; at < c->count;)
+		at = sync_some(c, at, item, mark, max);
+	for (size_t i = 0; i < c->count; i++)
+		fresh |= !c->entry[i].skip && c->entry[i].fresh;
 	if (fresh)
 		sync_names(c);
-	return 0;
 }
 
 /* Objects whose rows are to be written, with those of fresh versions among them. */
@@ -435,9 +454,8 @@ int checkpoint_run(struct store *s, bool flush)
 
 	batch_init(&c.batch);
 	error = begin(&c);
-	r = sync_files(&c);
-	if (!r)
-		r = commit(&c, flush);
+	sync_files(&c);
+	r = commit(&c, flush);
 	if (r)
 		log_error("checkpoint: %s (it will be tried again)", strerror(-r));
 	else if (c.count > 0)

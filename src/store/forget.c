@@ -294,7 +294,7 @@ void forget_uncommitted(struct store *s, struct version *v, bool unnamed)
 	old = backing_get(v->backing);
 	mtx_unlock(&v->lock);
 	if (!unnamed)
-		reopened = backing_reopen(&s->cache, old, v->id, &fresh);
+		reopened = backing_reopen(old, &fresh);
 
 	mtx_lock(&v->lock);
 	error = 0;

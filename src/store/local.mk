@@ -11,6 +11,7 @@ librgetfs_a_SOURCES += \
 	src/store/forget.c \
 	src/store/inventory.c src/store/inventory.h src/store/inventory_check.c \
 	src/store/load.c \
+	src/store/openfiles.c src/store/openfiles.h \
 	src/store/order.c \
 	src/store/record.c src/store/record.h \
 	src/store/space.c \

@@ -159,6 +159,7 @@ int store_open(const struct store_config *cfg, struct store **ret, char owner[ST
 		       STORE_OWNER_MAX);
 	if (r)
 		goto out;
+	s->cache.open.max = cfg->files_max;
 	if (s->cache.network)
 		log_warn("the cache %s is on a network file system: slower, and as safe as that is",
 			 s->cache.path);

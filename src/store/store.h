@@ -33,6 +33,7 @@ struct store_config {
 	uint64_t min_free;	   /* bytes */
 	uint64_t checkpoint_us;	   /* longest time before new bytes become durable */
 	uint64_t checkpoint_bytes; /* … and most bytes (64 MiB) */
+	unsigned int files_max;	   /* backing files open at once; 0: no bound */
 	/*
 	 * Called on a store thread with no lock held: bytes of v became gaps (evicted, wrong
 	 * checksum, failed sync), or its extents have just been loaded and it is not complete, so

@@ -68,6 +68,8 @@ struct store {
 void store_poke(struct store *s, unsigned int work);
 /* Wait for one whole round of upkeep that starts after the call, with these bits set. */
 void store_round(struct store *s, unsigned int work);
+/* A checkpoint now, and wait until some round of upkeep is over, at most so long. */
+void store_hurry(struct store *s, uint64_t us);
 /* Called by version_put() for what may be the last reference. */
 void store_release(struct version *v);
 /* All versions in memory for which want() says so (called with their lock held), each with a

@@ -57,9 +57,9 @@ static void lose_by_locked(struct version *v, struct trust_look *l)
 	l->damaged = true;
 }
 
-void trust_stat(const struct backing *b, struct trust_look *l)
+void trust_stat(struct backing *b, struct trust_look *l)
 {
-	l->failed = fstat(b->fd, &l->st) < 0;
+	l->failed = backing_stat(b, &l->st) < 0;
 }
 
 bool trust_holds_locked(struct version *v, struct trust_look *l, uint64_t end)
@@ -77,6 +77,7 @@ static void mend(struct version *v, struct backing *b, const struct trust_look *
 {
 	static struct log_limit limit;
 	uint64_t dropped;
+	int r;
 
 	if (log_limit_pass(&limit, clock_now_us(), &dropped))
 		log_warn("a cache file (%" PRIx64
@@ -87,8 +88,9 @@ static void mend(struct version *v, struct backing *b, const struct trust_look *
 	mtx_lock(&v->lock);
 	v->trust.mended = true;
 	mtx_unlock(&v->lock);
-	if (ftruncate(b->fd, (off_t)l->size) < 0) {
-		log_warn("a cache file can't get its length again: %s", strerror(errno));
+	r = backing_set_size(b, l->size);
+	if (r < 0) {
+		log_warn("a cache file can't get its length again: %s", strerror(-r));
 		atomic_store(&b->size, 0);
 	}
 }

@@ -37,7 +37,7 @@ struct trust_look {
 
 void trust_look_locked(struct version *v, const struct backing *b, struct trust_look *ret);
 /* After the read, without the lock. */
-void trust_stat(const struct backing *b, struct trust_look *l);
+void trust_stat(struct backing *b, struct trust_look *l);
 /*
  * Are bytes up to end, read between the two, those that the map speaks of? False: they are to be
  * read again; no block counts as verified since the look.

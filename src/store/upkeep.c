@@ -47,6 +47,22 @@ void store_round(struct store *s, unsigned int work)
 	mtx_unlock(&s->lock);
 }
 
+void store_hurry(struct store *s, uint64_t us)
+{
+	uint64_t until_us = clock_now_us() + us;
+	uint64_t round;
+
+	mtx_lock(&s->lock);
+	round = ++s->asked;
+	s->work |= WORK_NEW | WORK_NOW;
+	cnd_signal(&s->wake);
+	while (s->answered < round) {
+		if (!cnd_wait_until(&s->done, &s->lock, until_us))
+			break;
+	}
+	mtx_unlock(&s->lock);
+}
+
 /* What is due now; *ret_until: when to look again. */
 static unsigned int upkeep_due_locked(struct store *s, uint64_t now, uint64_t *ret_until)
 	REQUIRES(s->lock)

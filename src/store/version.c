@@ -135,7 +135,7 @@ size_t version_block_len(const struct version *v, uint64_t off)
 						 (struct range){0, extmap_size(v->map)}));
 }
 
-bool version_check_block(const struct backing *b, uint64_t off, size_t len, uint64_t sum)
+bool version_check_block(struct backing *b, uint64_t off, size_t len, uint64_t sum)
 {
 	void *buf = malloc(BLOCK_SIZE);
 	bool good;
@@ -242,7 +242,7 @@ void version_collect_locked(struct version *v, struct range r, struct waiter_lis
  * Bytes of a pinned waiter that are not in its memory yet. 0, -ENOMEM, or what the disk says;
  * *ret_end: how far the file was read.
  */
-static int waiter_fill(struct waiter *w, const struct backing *b, uint64_t *ret_end)
+static int waiter_fill(struct waiter *w, struct backing *b, uint64_t *ret_end)
 {
 	uint64_t blocks = range_blocks(w->range), end = 0;
 	int r = 0;
@@ -317,7 +317,7 @@ static void version_touch_locked(struct version *v, struct range r, bool *ret_fi
 
 /*
  * The bytes of w, present and verified, into its memory. 0. -EAGAIN: somebody else changed the
- * file, all must be asked again. -EIO, -ENOMEM.
+ * file, all must be asked again. -EIO, -ENOENT (the file is gone), -ENOMEM.
  */
 static int version_fetch_locked(struct version *v, struct waiter *w) REQUIRES(v->lock)
 {
@@ -371,7 +371,7 @@ static int version_serve_locked(struct version *v, struct waiter *w, bool *ret_p
 		tries += r == -EAGAIN;
 		if (r == -EAGAIN)
 			continue;
-		if (r != -EIO)
+		if (r != -EIO && r != -ENOENT)
 			return r;
 		/* The disk does not give it back: as good as a wrong checksum. */
 		atomic_fetch_add(&v->store->bad_blocks, range_blocks(w->range));

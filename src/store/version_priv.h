@@ -105,7 +105,7 @@ void version_drain(struct version *v);
 /* Blocks of r that are present become evicting and are to be forgotten. 0 or -ENOMEM. */
 int version_condemn_locked(struct version *v, struct range r);
 /* Is the block at off, len bytes, what sum says? Reads the disk. */
-bool version_check_block(const struct backing *b, uint64_t off, size_t len, uint64_t sum);
+bool version_check_block(struct backing *b, uint64_t off, size_t len, uint64_t sum);
 bool version_waits_locked(const struct version *v, struct range r);
 /* Move waiters whose bytes are all there to list. */
 void version_collect_locked(struct version *v, struct range r, struct waiter_list *list);

@@ -21,12 +21,14 @@ e2e_tests = \
 	tests/e2e/encoded.t \
 	tests/e2e/etag-flips.t \
 	tests/e2e/ever-new.t \
+	tests/e2e/few-descriptors.t \
 	tests/e2e/fill.t \
 	tests/e2e/fill-after.t \
 	tests/e2e/fstab.t \
 	tests/e2e/help.t \
 	tests/e2e/hostile-answers.t \
 	tests/e2e/if-range-date.t \
+	tests/e2e/hung-daemon.t \
 	tests/e2e/index.t \
 	tests/e2e/index-changed.t \
 	tests/e2e/index-reload.t \

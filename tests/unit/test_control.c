@@ -6,8 +6,10 @@
 
 #include <pthread.h>
 #include <stdatomic.h>
+#include <sys/resource.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
+#include <sys/un.h>
 
 #include "daemon/paths.h"
 #include "suite.h"
@@ -66,7 +68,7 @@ static void setup(void)
 	ck_assert_int_eq(control_register(ctl, "echo", on_echo, NULL), 0);
 	ck_assert_int_eq(control_register(ctl, "fail", on_fail, NULL), 0);
 	ck_assert_int_eq(control_register(ctl, "steps", on_steps, NULL), 0);
-	ck_assert_int_eq(control_register(ctl, "slow", on_slow, NULL), 0);
+	ck_assert_int_eq(control_register_long(ctl, "slow", on_slow, NULL), 0);
 	ck_assert_int_eq(control_start(ctl), 0);
 }
 
@@ -206,6 +208,105 @@ START_TEST(a_request_has_its_maximum)
 }
 END_TEST
 
+/* The one command there is time for; its error. */
+static int ask(struct control_client *c, const char *command)
+{
+	char error[CONTROL_ERROR_MAX];
+	json_t *result = NULL;
+	int r = control_call(c, json_pack("{s:s}", "command", command), NULL, NULL, &result, error);
+
+	json_decref(result);
+	return r;
+}
+
+START_TEST(long_commands_leave_room)
+{
+	struct control_client slow[CONTROL_CONNECTIONS_MAX], c;
+	unsigned int most = CONTROL_CONNECTIONS_MAX - CONTROL_SHORT_KEPT;
+
+	for (unsigned int i = 0; i < most; i++) {
+		slow[i] = client();
+		send_text(slow[i].fd, "{\"command\":\"slow\"}\n");
+	}
+	wait_until((int)most);
+	c = client();
+	ck_assert_int_eq(ask(&c, "slow"), -EBUSY);
+	ck_assert_int_eq(ask(&c, "echo"), 0);
+	for (unsigned int i = 0; i < most; i++)
+		control_disconnect(&slow[i]);
+	wait_until(0);
+	send_text(c.fd, "{\"command\":\"slow\"}\n");
+	wait_until(1);
+	control_disconnect(&c);
+}
+END_TEST
+
+START_TEST(one_too_many_is_told_so)
+{
+	struct control_client some[CONTROL_CONNECTIONS_MAX], c;
+
+	for (unsigned int i = 0; i < CONTROL_CONNECTIONS_MAX; i++) {
+		some[i] = client();
+		ck_assert_int_eq(ask(&some[i], "echo"), 0);
+	}
+	c = client();
+	ck_assert_int_eq(ask(&c, "echo"), -EBUSY);
+	/* Hung up on, but the daemon has not ended. */
+	ck_assert_int_eq(control_wait_end(&c, 100), -ETIMEDOUT);
+	control_disconnect(&c);
+	for (unsigned int i = 0; i < CONTROL_CONNECTIONS_MAX; i++)
+		control_disconnect(&some[i]);
+}
+END_TEST
+
+START_TEST(no_descriptor_is_told_so)
+{
+	struct control_client c = client(), waits;
+	struct rlimit before, few;
+	int fd;
+
+	ck_assert_int_eq(ask(&c, "echo"), 0);
+	ck_assert_int_eq(getrlimit(RLIMIT_NOFILE, &before), 0);
+	few = before;
+	few.rlim_cur = 100;
+	ck_assert_int_eq(setrlimit(RLIMIT_NOFILE, &few), 0);
+	/* One is left for the client itself, none for the daemon. */
+	while ((fd = dup(STDIN_FILENO)) >= 0)
+		;
+	close(99);
+	waits = client();
+	ck_assert_int_eq(ask(&waits, "echo"), -EBUSY);
+	control_disconnect(&waits);
+	waits = client();
+	ck_assert_int_eq(ask(&waits, "echo"), -EBUSY);
+	control_disconnect(&waits);
+	ck_assert_int_eq(ask(&c, "echo"), 0);
+	ck_assert_int_eq(setrlimit(RLIMIT_NOFILE, &before), 0);
+	waits = client();
+	ck_assert_int_eq(ask(&waits, "echo"), 0);
+	control_disconnect(&waits);
+	control_disconnect(&c);
+}
+END_TEST
+
+/* Takes connections into its backlog, as a daemon does that was stopped. */
+START_TEST(a_silent_daemon_has_its_time)
+{
+	struct sockaddr_un addr = {.sun_family = AF_UNIX};
+	int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
+	struct control_client c;
+
+	snprintf(addr.sun_path, sizeof(addr.sun_path), "%s/silent", dir);
+	ck_assert_int_eq(bind(fd, (struct sockaddr *)&addr, sizeof(addr)), 0);
+	ck_assert_int_eq(listen(fd, 4), 0);
+	ck_assert_int_eq(control_connect_path(addr.sun_path, &c), 0);
+	ck_assert_int_eq(ask(&c, "echo"), -ETIMEDOUT);
+	control_disconnect(&c);
+	close(fd);
+	unlink(addr.sun_path);
+}
+END_TEST
+
 static int count_one(void *ctx, struct control_client *c)
 {
 	(void)c;
@@ -312,6 +413,10 @@ static void fill(TCase *tc)
 	tcase_add_test(tc, a_client_that_goes_cancels);
 	tcase_add_test(tc, the_end_cancels_and_is_seen_last);
 	tcase_add_test(tc, a_request_has_its_maximum);
+	tcase_add_test(tc, long_commands_leave_room);
+	tcase_add_test(tc, one_too_many_is_told_so);
+	tcase_add_test(tc, no_descriptor_is_told_so);
+	tcase_add_test(tc, a_silent_daemon_has_its_time);
 	tcase_add_test(tc, the_dead_are_told_from_the_living);
 	tcase_add_test(tc, its_directory_is_ours_alone);
 	tcase_add_test(tc, paths);

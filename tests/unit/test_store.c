@@ -3,6 +3,7 @@
  */
 #include <check.h>
 #include <fcntl.h>
+#include <limits.h>
 #include <sys/stat.h>
 
 #include "base/clock.h"
@@ -478,6 +479,93 @@ START_TEST(many_records_load_quickly)
 }
 END_TEST
 
+/* Descriptors of this process that lead into the store's files. */
+static unsigned int files_open(void)
+{
+	char path[64], target[PATH_MAX], files[DIR_MAX + 16];
+	unsigned int count = 0;
+
+	snprintf(files, sizeof(files), "%s/files/", dir);
+	for (int fd = 0; fd < 1024; fd++) {
+		ssize_t n;
+
+		snprintf(path, sizeof(path), "/proc/self/fd/%d", fd);
+		n = readlink(path, target, sizeof(target) - 1);
+		if (n < 0)
+			continue;
+		target[n] = '\0';
+		count += strncmp(target, files, strlen(files)) == 0;
+	}
+	return count;
+}
+
+#define FILES_MAX 4
+#define FILES	  40
+
+START_TEST(few_descriptors)
+{
+	struct version *v[FILES];
+
+	close_store();
+	cfg.files_max = FILES_MAX;
+	cfg.checkpoint_us = 3600 * USEC_PER_SEC; /* only when somebody needs a descriptor */
+	s = test_open(&cfg);
+	for (uint32_t i = 0; i < FILES; i++) {
+		v[i] = open_version(i, 1, SIZE);
+		ck_assert_int_eq(test_write(v[i], 0, MIB, i, 1), 0);
+		ck_assert_uint_le(files_open(), FILES_MAX);
+	}
+	for (uint32_t i = 0; i < FILES; i++) {
+		ck_assert_int_eq(test_read_now(v[i], 0, MIB, i, 1), 0);
+		ck_assert_int_eq(test_write(v[i], MIB, MIB, i, 1), 0);
+		ck_assert_uint_le(files_open(), FILES_MAX + 1); /* one that is only read */
+	}
+	for (uint32_t i = 0; i < FILES; i++) {
+		ck_assert_int_eq(test_read_now(v[i], MIB / 2, MIB, i, 1), 0);
+		version_put(v[i]);
+	}
+	reopen();
+	for (uint32_t i = 0; i < FILES; i++) {
+		v[i] = open_version(i, 1, SIZE);
+		ck_assert_int_eq(test_read_now(v[i], 0, MIB, i, 1), 0);
+		ck_assert_int_eq(test_read_now(v[i], MIB, MIB, i, 1), 0);
+		ck_assert_uint_le(files_open(), FILES_MAX);
+	}
+	for (uint32_t i = 0; i < FILES; i++)
+		version_put(v[i]);
+}
+END_TEST
+
+/* A file that is closed to save its descriptor is looked for by name again: another one there is
+ * not it. */
+START_TEST(a_replaced_file_is_no_longer_ours)
+{
+	struct version *v, *other[FILES_MAX];
+	char path[DIR_MAX * 2], strange[DIR_MAX * 2 + 8];
+
+	close_store();
+	cfg.files_max = FILES_MAX;
+	s = test_open(&cfg);
+	v = open_version(1, 1, SIZE);
+	ck_assert_int_eq(test_write(v, 0, MIB, 1, 1), 0);
+	ck_assert(backing_path(dir, path));
+	ck_assert_int_eq(store_checkpoint(s), 0);
+	for (uint32_t i = 0; i < FILES_MAX; i++) {
+		other[i] = open_version(i + 2, 1, SIZE);
+		ck_assert_int_eq(test_write(other[i], 0, MIB, i + 2, 1), 0);
+	}
+	snprintf(strange, sizeof(strange), "%s.new", path);
+	close(open(strange, O_RDWR | O_CREAT | O_CLOEXEC, 0600));
+	ck_assert_int_eq(truncate(strange, SIZE), 0);
+	ck_assert_int_eq(rename(strange, path), 0);
+	ck_assert_int_ne(test_write(v, MIB, MIB, 1, 1), 0);
+	ck_assert(!test_present(v, 0, MIB, 1, 1));
+	version_put(v);
+	for (uint32_t i = 0; i < FILES_MAX; i++)
+		version_put(other[i]);
+}
+END_TEST
+
 static Suite *suite(void)
 {
 	Suite *st = suite_create("store");
@@ -503,6 +591,8 @@ static Suite *suite(void)
 	tcase_add_test(tc, writes_beside_one_that_is_gated);
 	tcase_add_loop_test(tc, new_files_survive_the_sweep, 0, 10);
 	tcase_add_test(tc, many_records_load_quickly);
+	tcase_add_test(tc, few_descriptors);
+	tcase_add_test(tc, a_replaced_file_is_no_longer_ours);
 	suite_add_tcase(st, tc);
 	return st;
 }

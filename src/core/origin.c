@@ -190,6 +190,15 @@ void origin_unban(struct sched_origin *o)
 	origin_touch(o);
 }
 
+void sched_origin_test(struct sched *s, struct sched_origin *o, uint64_t now_us)
+{
+	if (o->banned_until_us <= now_us)
+		return;
+	o->banned_until_us = now_us;
+	timer_set(s, &o->ban_timer, now_us);
+	origin_kick_mirrored(o);
+}
+
 void origin_good(struct sched_origin *o, uint64_t now_us)
 {
 	if (now_us - o->budget_us < BUDGET_GROW_US)

@@ -141,6 +141,8 @@ void sched_task_wait(struct sched *s, struct sched_task *t, uint64_t until_us, e
 		     uint64_t now_us);
 /* The source is known to be of no use for it, for why, until it is forgiven. */
 void sched_source_refuse(struct sched_task *t, unsigned int index, enum verdict why);
+/* Should o be banned, that ends now as far as one test request goes: somebody can't wait long. */
+void sched_origin_test(struct sched *s, struct sched_origin *o, uint64_t now_us);
 /* Forget what its sources did wrong (the user's word, a reload). */
 void sched_task_forgive(struct sched *s, struct sched_task *t, uint64_t now_us);
 

@@ -94,6 +94,10 @@ struct origin {
 	atomic_uint_fast64_t ttfb_us;
 	atomic_uint_fast64_t banned_until_us;
 	atomic_uint bans, connections;
+	/* Each try since then to reach it failed, for that; 0: it was reached. Engine thread */
+	uint64_t unreached_us;
+	enum verdict unreached;
+	uint64_t given_up_us;		      /* when somebody was told so */
 	atomic_bool no_ranges;		      /* its last answer that says anything of them */
 	bool told_no_ranges;		      /* by the log; engine thread */
 	bool ignore_etag;		      /* engine thread */
@@ -506,7 +510,7 @@ void tell_lease(const struct pull *p, const char *what);
 void tell_ended(const struct pull *p, enum verdict v, uint64_t pos);
 /* A bad verdict, which o->error explains: once, until an answer is good or another one bad. */
 void tell_verdict(struct object *o, const struct pull *p, enum verdict v);
-/* Its source has no ranges: once for each origin. */
+/* o has no ranges: once for each. */
 void tell_no_ranges(struct origin *o);
 void tell_sched(const struct sched_stats *was, const struct sched_stats *is);
 
@@ -558,11 +562,13 @@ struct probe {
 	LIST_ENTRY(probe) link;
 	struct object *obj;
 	bool urgent;
-	uint64_t until_us;
+	uint64_t asked_us, until_us;
 	void (*done)(void *ctx, int error);
 	void *ctx;
 	struct msg msg;
 };
+/* Somebody who waited for an answer is told that t's sources can't be reached, if that is so. */
+void probes_give_up(struct task *t, uint64_t now_us);
 /* Something became known of o, or nothing will. Engine thread. */
 void probes_answer(struct object *o, int error);
 void probes_sweep(struct engine *e, uint64_t now_us);

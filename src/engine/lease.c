@@ -286,6 +286,7 @@ static void op_probe_failed(void *ctx, void *task_user, enum verdict why)
 		o->gone_us = now_us;
 	if (o->revalidating)
 		revalidate_failed(o);
+	probes_give_up(t, now_us);
 	probes_answer(o, error == -ENOENT || error == -ETIMEDOUT ? error : -EIO);
 }
 
@@ -514,6 +515,7 @@ void pull_answered(struct engine *e, struct msg *m)
 	/* The reader that gets these bytes opens its window by what they took. */
 	origin_publish(at);
 	origin_learn_ranges(p);
+	at->unreached_us = 0;
 	if (!t->obj)
 		return;
 	if (p->probe && !probe_fits(t->obj, p)) {
@@ -629,6 +631,18 @@ static enum verdict end_meant(struct pull *p, struct object *o, enum verdict v, 
 	return v;
 }
 
+/* Was o there at all? */
+static void origin_learn_reach(struct origin *o, enum verdict v, uint64_t started_us)
+{
+	if (v == VERDICT_NAME || v == VERDICT_CONNECT) {
+		o->unreached = v;
+		if (!o->unreached_us)
+			o->unreached_us = started_us;
+	} else if (verdict_class(v) != VERDICT_CLASS_OURS) {
+		o->unreached_us = 0;
+	}
+}
+
 void pull_ended(struct engine *e, struct msg *m)
 {
 	struct pull *p = container_of(m, struct pull, ended_msg);
@@ -645,6 +659,7 @@ void pull_ended(struct engine *e, struct msg *m)
 	if (p->untrue)
 		p->total = SIZE_UNKNOWN;
 	p->ended = true;
+	origin_learn_reach(at, v, p->started_us);
 	if (verdict_class(v) != VERDICT_CLASS_OURS)
 		sched_lease_set_origin(e->sched, l, at->sched, now_us);
 	if (o) {

@@ -4,11 +4,59 @@
  * Callers: a stat() of a file of unknown size, fills, and engine_ask_sizes(). Any thread asks; the
  * engine thread keeps those who wait on the object's list and answers all of them with the first
  * answer that says something, whichever transfer brought it.
+ *
+ * A host that refuses connections, or whose name does not resolve, is not waited for until the
+ * deadline, nor for each file of a directory: whoever stands at a terminal is told after a moment,
+ * and those who ask next at once.
  */
 #include "base/clock.h"
 #include "engine/internal.h"
 
 #define PROBE_MEMORY_US (5 * USEC_PER_SEC) /* a failed question is not asked again so soon */
+
+#define REACH_US (3 * USEC_PER_SEC) /* a host that is not there is waited for so long */
+
+/* No source could be reached since before_us. */
+static bool task_unreached(const struct task *t, uint64_t before_us)
+{
+	for (unsigned int i = 0; i < t->source_count; i++) {
+		const struct origin *at = t->source[i].at;
+
+		if (!at->unreached_us || at->unreached_us > before_us)
+			return false;
+	}
+	return true;
+}
+
+/* Somebody was told so a moment ago. */
+static bool task_given_up(const struct task *t, uint64_t now_us)
+{
+	for (unsigned int i = 0; i < t->source_count; i++) {
+		const struct origin *at = t->source[i].at;
+
+		if (!at->unreached_us || !at->given_up_us ||
+		    now_us - at->given_up_us >= PROBE_MEMORY_US)
+			return false;
+	}
+	return true;
+}
+
+void probes_give_up(struct task *t, uint64_t now_us)
+{
+	if (!task_unreached(t, now_us))
+		return;
+	for (unsigned int i = 0; i < t->source_count; i++)
+		t->source[i].at->given_up_us = now_us;
+}
+
+/* q waits for what can't be reached, for long enough. */
+static bool probe_in_vain(const struct probe *q, uint64_t now_us)
+{
+	const struct task *t = q->obj->task;
+
+	return q->urgent && t && q->until_us != UINT64_MAX && now_us - q->asked_us >= REACH_US &&
+	       task_unreached(t, now_us - REACH_US);
+}
 
 static bool probe_known(struct object *o)
 {
@@ -67,6 +115,17 @@ static void probe_asked(struct engine *e, struct msg *m)
 		probe_end(q, o->gone_us ? -ENOENT : -EIO);
 		return;
 	}
+	if (q->urgent && task_given_up(t, now_us)) {
+		object_failed(o, t->source[0].at->unreached);
+		probe_end(q, -EIO);
+		return;
+	}
+	/* A long ban is no reason not to look once whether it is back. */
+	for (unsigned int i = 0; q->urgent && i < t->source_count; i++) {
+		if (t->source[i].at->unreached_us)
+			sched_origin_test(e->sched, t->source[i].at->sched, now_us);
+	}
+	q->asked_us = now_us;
 	q->until_us = e->cfg.sched.retry_time_us ? now_us + e->cfg.sched.retry_time_us : UINT64_MAX;
 	LIST_INSERT_HEAD(&o->probes, q, link);
 	if (!o->in_probing) {
@@ -105,10 +164,15 @@ void probes_sweep(struct engine *e, uint64_t now_us)
 		struct probe *q, *next;
 
 		LIST_FOREACH_SAFE (q, &o->probes, link, next) {
-			if (now_us < q->until_us)
+			bool in_vain = probe_in_vain(q, now_us);
+
+			if (now_us < q->until_us && !in_vain)
 				continue;
 			o->probe_failed_us = now_us;
-			object_failed(o, VERDICT_STALL);
+			if (o->task)
+				probes_give_up(o->task, now_us);
+			object_failed(o,
+				      in_vain ? o->task->source[0].at->unreached : VERDICT_STALL);
 			LIST_REMOVE(q, link);
 			probe_end(q, -ETIMEDOUT);
 		}

@@ -26,6 +26,7 @@ e2e_tests = \
 	tests/e2e/fill-after.t \
 	tests/e2e/fstab.t \
 	tests/e2e/help.t \
+	tests/e2e/host-down.t \
 	tests/e2e/hostile-answers.t \
 	tests/e2e/if-range-date.t \
 	tests/e2e/hung-daemon.t \

@@ -572,6 +572,35 @@ START_TEST(a_ban_ends_with_one_test_request)
 END_TEST
 
 /* Asked at a, answered by b: the ban is b's, and what leads there waits for it. */
+START_TEST(a_ban_may_be_tested_before_its_end)
+{
+	defaults();
+	begin(MIB, 1);
+	sched_origin_test(s, origin[0], now);
+	want(0, BLOCK_SIZE, PRIO_FILL);
+	want(2 * BLOCK_SIZE, 3 * BLOCK_SIZE, PRIO_FILL);
+	tick(0);
+	for (int i = 0; i < 8; i++) {
+		finish(started[starts - 1], VERDICT_CONNECT, 0);
+		tick(tick(0) - now);
+	}
+	finish(started[starts - 1], VERDICT_CONNECT, 0);
+	ck_assert_uint_gt(tick(0), now + 20 * SEC);
+	starts = 0;
+	sched_origin_test(s, origin[0], now);
+	tick(0);
+	ck_assert_uint_eq(starts, 1); /* one alone */
+	tick(SEC);
+	ck_assert_uint_eq(starts, 1);
+	finish(started[0], VERDICT_CONNECT, 0); /* and the next ban is no shorter for it */
+	ck_assert_uint_eq(starts, 1);
+	ck_assert_uint_gt(tick(0), now + 20 * SEC);
+	sched_task_close(s, task, now);
+	sched_free(s);
+	rangeset_done(&have);
+}
+END_TEST
+
 START_TEST(a_redirect_is_judged_where_it_leads)
 {
 	struct sched_task *other, *direct;
@@ -1065,6 +1094,7 @@ int main(void)
 	tcase_add_test(tc, mirrors_in_order_and_the_end_of_all);
 	tcase_add_test(tc, a_broken_transfer_goes_on_where_it_was);
 	tcase_add_test(tc, a_ban_ends_with_one_test_request);
+	tcase_add_test(tc, a_ban_may_be_tested_before_its_end);
 	tcase_add_test(tc, a_redirect_is_judged_where_it_leads);
 	tcase_add_test(tc, a_lease_moves_as_often_as_it_likes);
 	tcase_add_test(tc, a_whole_body_serves_everything);

@@ -165,6 +165,6 @@ void store_stats(struct store *s, struct store_stats *ret)
 				    .checkpoints = atomic_load(&s->checkpoints),
 				    .cache_size = s->cfg.cache_size,
 				    .disk_free = disk,
-				    .degraded = s->degraded};
+				    .degraded = space_degraded_locked(s, disk)};
 	mtx_unlock(&s->lock);
 }

@@ -6,6 +6,9 @@
  * write ever waits for an eviction, and the limits are never passed. Bytes that nobody asked for
  * set nothing going and must fit below the mark where eviction begins.
  *
+ * Where others have filled the disk so far that there would be no room with all evicted, nothing is
+ * evicted: what is there is worth more than nothing. That, and a disk that refuses, is "degraded".
+ *
  * The account is in whole blocks of the file system. What the file system itself needs to map
  * fragmented files is kept free: one block of it maps more than 300 of our 64 KiB blocks, and a
  * 256th of the limit is ten times that.
@@ -62,6 +65,38 @@ static void evict_locked(struct store *s, uint64_t wanted)
 	}
 }
 
+/* Will the disk have no room for len more bytes whatever is evicted? */
+static bool hopeless_locked(const struct store *s, uint64_t len, uint64_t disk) REQUIRES(s->lock);
+static bool hopeless_locked(const struct store *s, uint64_t len, uint64_t disk)
+{
+	return add_sat_u64(space_min_free(s), s->inflight + len) >
+	       add_sat_u64(disk, sub_floor(s->used, s->inflight));
+}
+
+/* Is there no room for one block more as it is? */
+static bool full_locked(const struct store *s, uint64_t disk) REQUIRES(s->lock);
+static bool full_locked(const struct store *s, uint64_t disk)
+{
+	uint64_t block = space_len(s, BLOCK_SIZE);
+
+	return add_sat_u64(s->used, block) > space_limit(s) ||
+	       add_sat_u64(space_min_free(s), s->inflight + block) > disk;
+}
+
+static void degrade_locked(struct store *s, int error) REQUIRES(s->lock);
+static void degrade_locked(struct store *s, int error)
+{
+	s->degraded = error;
+	s->retry_us = clock_now_us() + SPACE_RETRY_US;
+}
+
+int space_degraded_locked(struct store *s, uint64_t disk)
+{
+	if (s->degraded == -ENOSPC && clock_now_us() >= s->retry_us && !full_locked(s, disk))
+		s->degraded = 0;
+	return s->degraded;
+}
+
 int space_reserve(struct store *s, uint64_t bytes, bool evict)
 {
 	uint64_t len = space_len(s, bytes), limit = space_limit(s), room = space_room(s);
@@ -72,6 +107,9 @@ int space_reserve(struct store *s, uint64_t bytes, bool evict)
 	mtx_lock(&s->lock);
 	if (s->degraded && now < s->retry_us) {
 		r = s->degraded;
+	} else if (hopeless_locked(s, len, disk)) {
+		r = -ENOSPC;
+		degrade_locked(s, r);
 	} else {
 		over = sub_floor(add_sat_u64(s->used, len), evict ? limit : limit - room);
 		over = max_u64(over,
@@ -112,26 +150,18 @@ void space_failed(struct store *s, uint64_t bytes, int error)
 	mtx_lock(&s->lock);
 	s->used -= len;
 	s->inflight -= len;
-	if (space_is_disk(error)) {
-		s->degraded = error;
-		s->retry_us = clock_now_us() + SPACE_RETRY_US;
-	}
+	if (space_is_disk(error))
+		degrade_locked(s, error);
 	mtx_unlock(&s->lock);
 }
 
 void space_evicted(struct store *s, uint64_t freed)
 {
-	uint64_t block = space_len(s, BLOCK_SIZE), limit = space_limit(s);
 	uint64_t disk = cache_disk_free(&s->cache);
-	bool full;
 
 	mtx_lock(&s->lock);
-	full = add_sat_u64(s->used, block) > limit ||
-	       space_min_free(s) + s->inflight + block > disk;
-	if (freed == 0 && full) {
-		s->degraded = -ENOSPC;
-		s->retry_us = clock_now_us() + SPACE_RETRY_US;
-	}
+	if (freed == 0 && full_locked(s, disk))
+		degrade_locked(s, -ENOSPC);
 	mtx_unlock(&s->lock);
 }
 

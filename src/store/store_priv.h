@@ -125,6 +125,9 @@ void space_written(struct store *s, uint64_t bytes);
 void space_failed(struct store *s, uint64_t bytes, int error);
 /* An eviction freed that much. Nothing, although there is no room: reads go uncached for now. */
 void space_evicted(struct store *s, uint64_t freed);
+/* store->degraded, which ends here when the disk had no room and has some again.
+ */
+int space_degraded_locked(struct store *s, uint64_t disk) REQUIRES(s->lock);
 /* Blocks were given back. */
 void space_release(struct store *s, uint64_t bytes);
 /* A load found other bytes than the record said. */

@@ -23,6 +23,8 @@ like 'with not a byte left: status says why' "$(total degraded)" 'No space left'
 like 'and so for a person' "$("$RGETFS" status "$M")" 'No space left'
 ok 'ls' ls "$M"
 rm "$T/small/other"
+no_complaint() { [ "$(total degraded)" = null ]; }
+ok 'with room again: nothing to complain of, before anything is read' wait_for 5 no_complaint
 off=0
 again() { # what the kernel has not kept
 	off=$((off + 200000))
@@ -32,5 +34,27 @@ ok 'with room again: cached again, and nothing to complain of' wait_for 20 again
 unmnt
 must_mnt --cache-dir="$T/small/cache" --min-free=1M --retry-time=20s
 ok 'after a remount' content "$M/a" /a
+
+# What is durable outlasts it all: others take so much that no eviction could make room, and a file is read; then without the server.
+list /a /b /c '/d' 'size=3000000'
+ctl '/d size=3000000'
+unmnt
+rm -rf "$T/small/cache"
+full=(--cache-dir="$T/small/cache" --fill=none --min-free=1M)
+must_mnt "${full[@]}" --retry-time=20s
+ok 'd: all bytes' content "$M/d" /d
+settled d
+dd if=/dev/zero of="$T/small/other" bs=64K count=64 status=none
+ok 'hardly any room: a' content "$M/a" /a
+like 'hardly any room: status says why' "$(total degraded)" 'No space left'
+is 'hardly any room: nothing was evicted for nothing' "$(total bytes_evicted)" 0
+unmnt
+origin_stop
+must_mnt "${full[@]}" --retry-time=1s
+ok 'after a remount on the full disk, without the server: d' content "$M/d" /d
+unmnt
+rm "$T/small/other"
+must_mnt "${full[@]}" --retry-time=1s --offline
+ok 'after a remount, without the server: d' content "$M/d" /d
 unmnt
 done_testing

@@ -283,6 +283,75 @@ START_TEST(disk_full)
 }
 END_TEST
 
+/* Somebody else takes all but so much of the disk. */
+static void take_disk(const char *path, uint64_t leave)
+{
+	static const char zeros[65536];
+	int fd = open(path, O_CREAT | O_WRONLY | O_APPEND, 0600);
+
+	ck_assert_int_ge(fd, 0);
+	while (cache_disk_free(&s->cache) > leave && write(fd, zeros, sizeof(zeros)) > 0)
+		;
+	close(fd);
+}
+
+/* Nothing is given up for room that can't be had; and it is over when there is room, not with the
+ * next write. */
+START_TEST(full_disk_costs_nothing_that_was_kept)
+{
+	uint64_t left[] = {0, MIB / 2};
+	char path[DIR_MAX + 8];
+	struct store_stats st;
+	struct version *v;
+
+	if (!small_disk("12m"))
+		return;
+	snprintf(path, sizeof(path), "%s/other", dir);
+	cfg.cache_size = UINT64_MAX;
+	s = test_open(&cfg);
+	v = open_version(1);
+	for (uint64_t at = 0; at < 3 * MIB; at += MIB / 2)
+		read_through(v, at, MIB / 2, 1);
+	version_put(v);
+	ck_assert_int_eq(store_checkpoint(s), 0);
+	take_disk(path, left[_i]);
+	v = open_version(2);
+	for (uint64_t at = 0; at < 2 * MIB; at += BLOCK_SIZE) {
+		read_through(v, at, BLOCK_SIZE, 2);
+		pause_ms(2); /* evictions run beside it */
+	}
+	store_checkpoint(s);
+	store_stats(s, &st);
+	ck_assert_int_eq(st.degraded, -ENOSPC);
+	ck_assert_uint_eq(st.bytes_evicted, 0);
+	ck_assert_uint_eq(st.bytes_durable, 3 * MIB);
+	if (_i == 0) {
+		/* In the next mount as well, with a disk that is still full. */
+		version_put(v);
+		store_close(s);
+		s = test_open(&cfg);
+		v = open_version(2);
+		read_through(v, 0, BLOCK_SIZE, 2);
+	}
+	unlink(path);
+	for (int n = 0; n < 60 && st.degraded; n++) {
+		pause_ms(50);
+		store_stats(s, &st);
+	}
+	ck_assert_int_eq(st.degraded, 0);
+	read_through(v, 0, BLOCK_SIZE, 2);
+	ck_assert(test_present(v, 0, BLOCK_SIZE, 2, 1));
+	version_put(v);
+	close_store();
+	s = test_open(&cfg);
+	v = open_version(1);
+	ck_assert(test_present(v, 0, MIB, 1, 1));
+	ck_assert(test_present(v, MIB, MIB, 1, 1));
+	ck_assert(test_present(v, 2 * MIB, MIB, 1, 1));
+	version_put(v);
+}
+END_TEST
+
 /* The process may not write beyond 2 MiB of any file: EFBIG for some bytes, the others are kept. */
 START_TEST(file_size_limit)
 {
@@ -318,6 +387,7 @@ static Suite *suite(void)
 	tcase_add_test(tc, without_hole_punching);
 	tcase_add_test(tc, versions_do_not_pile_up);
 	tcase_add_test(tc, disk_full);
+	tcase_add_loop_test(tc, full_disk_costs_nothing_that_was_kept, 0, 2);
 	tcase_add_test(tc, file_size_limit);
 	suite_add_tcase(st, tc);
 	return st;

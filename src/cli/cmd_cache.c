@@ -16,6 +16,7 @@
 struct cache {
 	const char *root_given;
 	bool json, dry_run;
+	bool named;	     /* the user says which */
 	char *root;	     /* resolved */
 	json_t *list;	     /* an object for each cache */
 	unsigned int failed; /* each was said */
@@ -127,8 +128,8 @@ static int list(struct cache *c)
 		if (*about)
 			printf("%25s %s\n", "", text_clean(what, sizeof(what), about));
 	}
-	printf("%9s in %zu caches of %s\n", format_size(size, total), json_array_size(c->list),
-	       c->root);
+	printf("%9s in %zu %s of %s\n", format_size(size, total), json_array_size(c->list),
+	       plural(json_array_size(c->list), "cache", "caches"), c->root);
 	return 0;
 }
 
@@ -202,8 +203,10 @@ static void check_one(struct cache *c, json_t *item)
 		problem(&k, strerror(-r));
 	}
 	if (!c->json)
-		printf("%s: %" PRIu64 " blocks checked, %" PRIu64 " wrong, %zu problems, %s\n",
-		       k.name, k.blocks, k.blocks_bad, json_array_size(k.problems),
+		printf("%s: %" PRIu64 " %s checked, %" PRIu64 " wrong, %zu %s, %s\n", k.name,
+		       k.blocks, plural(k.blocks, "block", "blocks"), k.blocks_bad,
+		       json_array_size(k.problems),
+		       plural(json_array_size(k.problems), "problem", "problems"),
 		       r == -EBUSY ? "by the mount that uses it"
 				   : format_size(size, report.bytes_allocated));
 	json_object_set_new(item, "blocks", json_integer((json_int_t)k.blocks));
@@ -225,12 +228,22 @@ static int check(struct cache *c)
 
 /* ---- prune ---- */
 
+/* owner: of one that was free a moment ago. */
+static void fail_used(struct cache *c, const char *name, const json_t *item, const char *owner)
+{
+	char what[INVENTORY_TEXT_MAX + 64];
+	const char *listed = json_get_text(item, "owner");
+
+	snprintf(what, sizeof(what), "in use by %s (unmount that first)", *listed ? listed : owner);
+	fail(c, name, what);
+}
+
 static int prune(struct cache *c)
 {
 	uint64_t bytes = 0, removed = 0;
-	char owner[INVENTORY_TEXT_MAX], size[SIZE_TEXT_MAX];
+	char owner[INVENTORY_TEXT_MAX] = "", size[SIZE_TEXT_MAX];
+	size_t i, stay;
 	json_t *one;
-	size_t i;
 
 	json_array_foreach(c->list, i, one)
 	{
@@ -246,14 +259,18 @@ static int prune(struct cache *c)
 			if (!c->json)
 				printf("%9s %s\n", format_size(size, json_get_number(one, "bytes")),
 				       name);
-		} else if (r != -EBUSY) { /* in use: that is no failure */
+		} else if (r != -EBUSY) {
 			fail(c, name, strerror(-r));
+		} else if (c->named) { /* of all of them one in use stays, which is no failure */
+			fail_used(c, name, one, owner);
 		}
 	}
+	stay = json_array_size(c->list) - (size_t)removed;
 	if (!c->json)
-		printf("%9s in %" PRIu64 " caches %s, %zu stay\n", format_size(size, bytes),
-		       removed, c->dry_run ? "would be removed" : "removed",
-		       json_array_size(c->list) - (size_t)removed);
+		printf("%9s in %" PRIu64 " %s %s, %zu %s\n", format_size(size, bytes), removed,
+		       plural(removed, "cache", "caches"),
+		       c->dry_run ? "would be removed" : "removed", stay,
+		       plural(stay, "stays", "stay"));
 	return c->failed > 0;
 }
 
@@ -299,7 +316,8 @@ static int run(struct cache *c, int (*verb)(struct cache *c), int argc, char **a
 		return 1;
 	}
 	free(root);
-	if (argc > 0)
+	c->named = argc > 0;
+	if (c->named)
 		select_named(c, argc, argv);
 	if (c->json && verb == list)
 		r = 0;

@@ -14,12 +14,13 @@ static const struct cli_option drop_options[] = {
 
 static void tell(const json_t *sums, uint64_t elapsed_us)
 {
+	uint64_t files = json_get_number(sums, "files_dropped");
 	char bytes[SIZE_TEXT_MAX];
 
 	(void)elapsed_us;
-	printf("%s of %" PRIu64 " files forgotten\n",
-	       format_size(bytes, json_get_number(sums, "bytes")),
-	       json_get_number(sums, "files_dropped"));
+	printf("%s of %" PRIu64 " %s forgotten\n",
+	       format_size(bytes, json_get_number(sums, "bytes")), files,
+	       plural(files, "file", "files"));
 }
 
 int cmd_drop(const struct command *cmd, int argc, char **argv)

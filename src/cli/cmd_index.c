@@ -136,8 +136,8 @@ static int write_output(const struct index_options *opt, struct output *out, str
 		fprintf(stderr, "rgetfs: %s: %s\n",
 			to_stdout(opt) ? "standard output" : opt->output, strerror(-r));
 	else if (!opt->quiet && !to_stdout(opt))
-		printf("%s: %" PRIu32 " entries, %" PRIu32 " of them without an answer\n",
-		       opt->output, manifest_count(m), failed);
+		printf("%s: %" PRIu32 " %s, %" PRIu32 " of them without an answer\n", opt->output,
+		       manifest_count(m), plural(manifest_count(m), "entry", "entries"), failed);
 	return r < 0 || failed > 0;
 }
 

@@ -35,7 +35,8 @@ int cmd_reload(const struct command *cmd, int argc, char **argv)
 	if (r < 0)
 		fprintf(stderr, "rgetfs: %s\n", error);
 	else
-		printf("%s: %" PRIu64 " entries\n", point, json_get_number(result, "entries"));
+		printf("%s: %" PRIu64 " %s\n", point, json_get_number(result, "entries"),
+		       plural(json_get_number(result, "entries"), "entry", "entries"));
 	json_decref(result);
 	free(point);
 	return r < 0;

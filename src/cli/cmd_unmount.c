@@ -50,11 +50,13 @@ static int run_fusermount(const char *point, bool lazy)
 	return WIFEXITED(status) && WEXITSTATUS(status) == 0 ? 0 : -EBUSY;
 }
 
-static int detach(const char *point, bool lazy)
+static int detach(const struct mount_entry *m, bool lazy)
 {
-	if (umount2(point, UMOUNT_NOFOLLOW | (lazy ? MNT_DETACH : 0)) == 0)
+	if (umount2(m->point, UMOUNT_NOFOLLOW | (lazy ? MNT_DETACH : 0)) == 0)
 		return 0;
-	return errno == EPERM ? run_fusermount(point, lazy) : -errno;
+	if (errno != EPERM)
+		return -errno;
+	return m->uid == getuid() ? run_fusermount(m->point, lazy) : -EPERM;
 }
 
 #define FUSECTL "/sys/fs/fuse/connections"
@@ -134,6 +136,7 @@ static void say_busy(const char *point)
 /* 0: gone from the tree of names. 1: it was said why not. */
 static int take_off(const struct unmount *u, const struct mount_entry *m)
 {
+	char user[64];
 	int r;
 
 	if (u->force) {
@@ -142,9 +145,12 @@ static int take_off(const struct unmount *u, const struct mount_entry *m)
 			fprintf(stderr, "rgetfs: %s: its connection can't be aborted: %s\n",
 				m->point, strerror(-r));
 	}
-	r = detach(m->point, u->lazy || u->force);
+	r = detach(m, u->lazy || u->force);
 	if (r == -EBUSY)
 		say_busy(m->point);
+	else if (r == -EPERM && m->uid != getuid())
+		fprintf(stderr, "rgetfs: %s: mounted by %s (only they and root may unmount it)\n",
+			m->point, mount_entry_user(m, user, sizeof(user)));
 	else if (r < 0)
 		fprintf(stderr, "rgetfs: %s: %s\n", m->point, strerror(-r));
 	return r < 0;

@@ -14,13 +14,16 @@ static const struct cli_option verify_options[] = {
 
 static void tell(const json_t *sums, uint64_t elapsed_us)
 {
+	uint64_t blocks = json_get_number(sums, "blocks");
+	uint64_t files = json_get_number(sums, "checksums");
 	char bytes[SIZE_TEXT_MAX], time[SIZE_TEXT_MAX];
 
-	printf("%" PRIu64 " blocks (%s) checked in %s, %" PRIu64 " dropped; %" PRIu64
-	       " files checked against the manifest, %" PRIu64 " dropped\n",
-	       json_get_number(sums, "blocks"), format_size(bytes, json_get_number(sums, "bytes")),
-	       format_duration(time, elapsed_us), json_get_number(sums, "blocks_bad"),
-	       json_get_number(sums, "checksums"), json_get_number(sums, "checksums_bad"));
+	printf("%" PRIu64 " %s (%s) checked in %s, %" PRIu64 " dropped; %" PRIu64
+	       " %s checked against the manifest, %" PRIu64 " dropped\n",
+	       blocks, plural(blocks, "block", "blocks"),
+	       format_size(bytes, json_get_number(sums, "bytes")),
+	       format_duration(time, elapsed_us), json_get_number(sums, "blocks_bad"), files,
+	       plural(files, "file", "files"), json_get_number(sums, "checksums_bad"));
 }
 
 int cmd_verify(const struct command *cmd, int argc, char **argv)

@@ -19,6 +19,7 @@ rgetfs_SOURCES = \
 	src/cli/screen.c src/cli/screen.h \
 	src/cli/settings.c src/cli/settings.h \
 	src/cli/status_view.c src/cli/status_view.h \
+	src/cli/suggest.c src/cli/suggest.h \
 	src/cli/targets.c src/cli/targets.h \
 	src/cli/version.c src/cli/version.h
 rgetfs_LDADD = $(rgetfs_libs)

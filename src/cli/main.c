@@ -8,6 +8,7 @@
 #include <locale.h>
 
 #include "cli/commands.h"
+#include "cli/suggest.h"
 #include "cli/version.h"
 
 static const struct command commands[] = {
@@ -58,7 +59,8 @@ static int help(FILE *to)
 		    "A list of URLs as files: fetched as they are read, kept for good.\n\n");
 	for (size_t i = 0; i < ARRAY_SIZE(commands); i++)
 		fprintf(to, "  rgetfs %s %s\n", commands[i].name, commands[i].usage);
-	fprintf(to, "\nrgetfs COMMAND --help lists a command's options; see also rgetfs(1).\n");
+	fprintf(to,
+		"\nrgetfs help COMMAND (or COMMAND --help) lists its options; see also rgetfs(1).\n");
 	return to == stdout ? 0 : 2;
 }
 
@@ -69,6 +71,32 @@ static const struct command *find(const char *name)
 			return &commands[i];
 	}
 	return NULL;
+}
+
+static int no_such_command(const char *word)
+{
+	struct suggest s;
+
+	suggest_init(&s, word);
+	for (size_t i = 0; i < ARRAY_SIZE(commands); i++)
+		suggest_try(&s, commands[i].name);
+	if (s.best)
+		fprintf(stderr, "rgetfs: %s: no such command (did you mean %s?)\n", word, s.best);
+	else
+		fprintf(stderr, "rgetfs: %s: no such command (rgetfs --help lists them)\n", word);
+	return 2;
+}
+
+/* "help COMMAND" is "COMMAND --help". */
+static int help_about(const char *name)
+{
+	static char option[] = "--help";
+	char *argv[] = {option, NULL};
+	const struct command *cmd = name ? find(name) : NULL;
+
+	if (!name)
+		return help(stdout);
+	return cmd ? cmd->run(cmd, 1, argv) : no_such_command(name);
 }
 
 /* The standard descriptors exist, so that no file of ours becomes one of them. */
@@ -97,15 +125,15 @@ int main(int argc, char **argv)
 	if (strcmp(argv[1], "--help") == 0 || strcmp(argv[1], "-h") == 0)
 		return help(stdout);
 	cmd = find(argv[1]);
-	if (cmd) {
+	if (strcmp(argv[1], "help") == 0) {
+		status = help_about(argv[2]);
+	} else if (cmd) {
 		status = cmd->run(cmd, argc - 2, argv + 2);
 	} else if (argc > 2 && (argv[1][0] == '/' || strstr(argv[1], "://"))) {
 		cmd = find("mount");
 		status = cmd->run(cmd, argc - 1, argv + 1);
 	} else {
-		fprintf(stderr, "rgetfs: %s: no such command (rgetfs --help lists them)\n",
-			argv[1]);
-		status = 2;
+		status = no_such_command(argv[1]);
 	}
 	options_done();
 	if (fflush(stdout) != 0 && status == 0)

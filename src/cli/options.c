@@ -7,6 +7,7 @@
 #include <ctype.h>
 
 #include "base/size.h"
+#include "cli/suggest.h"
 #include "daemon/paths.h"
 
 #define NAME_MAX_BYTES 64
@@ -169,6 +170,24 @@ static const struct cli_option *by_letter(const struct parse *p, char letter, vo
 	return NULL;
 }
 
+/* shown: as it was typed; name: without dashes and value. */
+static int no_such_option(const struct parse *p, const char *what, const char *shown,
+			  const char *name, bool fstab)
+{
+	char hint[SUGGEST_WORD_MAX + 32];
+	struct suggest s;
+
+	suggest_init(&s, name);
+	for (size_t i = 0; i < p->set_count; i++) {
+		for (size_t k = 0; k < p->sets[i].count && (p->sets[i].fstab || !fstab); k++)
+			suggest_try(&s, p->sets[i].options[k].name);
+	}
+	if (!s.best)
+		return bad_option(p, what, shown);
+	snprintf(hint, sizeof(hint), "did you mean %s%s?", fstab ? "" : "--", s.best);
+	return bad(p, what, shown, hint);
+}
+
 static int apply(const struct parse *p, const struct cli_option *o, void *target, const char *value)
 {
 	char what[NAME_MAX_BYTES + 16], hint[160];
@@ -238,7 +257,7 @@ static int apply_item(const struct parse *p, char *item)
 	}
 	o = by_name(p, name, true, &target);
 	if (!o)
-		return bad_option(p, "no such mount option: ", item);
+		return no_such_option(p, "no such mount option: ", item, name, true);
 	if (o->arg && !value)
 		return bad_option(p, "this mount option needs a value: ", item);
 	if (!o->arg && value)
@@ -320,13 +339,11 @@ static int long_option(const struct parse *p, int argc, char **argv, int *at)
 	const struct cli_option *o = NULL;
 	void *target = NULL;
 
-	if (len < sizeof(name)) {
-		memcpy(name, word, len);
-		name[len] = '\0';
+	snprintf(name, sizeof(name), "%.*s", (int)len, word);
+	if (len < sizeof(name))
 		o = by_name(p, name, false, &target);
-	}
 	if (!o)
-		return bad_option(p, "no such option: ", argv[*at]);
+		return no_such_option(p, "no such option: ", argv[*at], name, false);
 	if (!o->arg && value)
 		return bad_option(p, "this option takes no value: ", argv[*at]);
 	if (o->arg && !value) {

@@ -7,6 +7,8 @@
  */
 #include "cli/order.h"
 
+#include <signal.h>
+
 #include "base/clock.h"
 #include "cli/targets.h"
 #include "core/range.h"
@@ -126,6 +128,30 @@ static void add_result(struct run *run, const json_t *result)
 	}
 }
 
+/* What a handler may touch: said as the last thing before the signal does what it does. */
+static const char *interrupted_words;
+
+static void on_interrupt(int sig)
+{
+	size_t len = strlen(interrupted_words);
+
+	if (write(STDERR_FILENO, interrupted_words, len) < 0)
+		_exit(1);
+	raise(sig); /* its handler was for once */
+}
+
+static void say_when_interrupted(const struct order *o)
+{
+	struct sigaction sa = {.sa_handler = on_interrupt, .sa_flags = (int)SA_RESETHAND}, was;
+
+	if (!o->interrupted || o->quiet)
+		return;
+	interrupted_words = o->interrupted;
+	/* Where a shell lets it be ignored it stays so. */
+	if (sigaction(SIGINT, NULL, &was) == 0 && was.sa_handler == SIG_DFL)
+		sigaction(SIGINT, &sa, NULL);
+}
+
 static void run_target(struct run *run, const struct target *t)
 {
 	char error[CONTROL_ERROR_MAX];
@@ -169,6 +195,7 @@ int order_run(const struct command *cmd, const struct order *o, int argc, char *
 	run.sums = json_object();
 	run.failures = json_array();
 	run.failed = targets.failed;
+	say_when_interrupted(o);
 	progress_init(&run.progress, o->json || o->quiet || o->no_wait);
 	for (size_t i = 0; i < targets.count; i++)
 		run_target(&run, &targets.list[i]);

@@ -13,6 +13,7 @@
 struct order {
 	const char *command; /* of the control socket */
 	bool no_wait;
+	const char *interrupted; /* what becomes of it then, for a person; NULL: nothing is said */
 	bool json, quiet;
 	/* Say in a line what became of it; sums: the numbers of all results added up. */
 	void (*tell)(const json_t *sums, uint64_t elapsed_us);

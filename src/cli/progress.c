@@ -116,15 +116,15 @@ static void format_total(char *buf, size_t size, const struct progress *p,
 		snprintf(failed, sizeof(failed), ", %" PRIu64 " failed", t->files_failed);
 	format_left(left, sizeof(left), p, t);
 	if (t->bytes == 0 && !t->sizes_unknown) { /* not about bytes */
-		snprintf(buf, size, "%" PRIu64 "/%" PRIu64 " files%s%s", t->files_done, t->files,
-			 failed, left);
+		snprintf(buf, size, "%" PRIu64 "/%" PRIu64 " %s%s%s", t->files_done, t->files,
+			 plural(t->files, "file", "files"), failed, left);
 		return;
 	}
 	if (p->rate_bps >= 1 || progress_elapsed_us(p) > 2 * USEC_PER_SEC)
 		snprintf(speed, sizeof(speed), ", %s/s", format_size(rate, (uint64_t)p->rate_bps));
-	snprintf(buf, size, "%" PRIu64 "/%" PRIu64 " files%s, %s of %s%s%s%s", t->files_done,
-		 t->files, failed, format_size(done, t->bytes_done), format_size(all, t->bytes),
-		 t->sizes_unknown ? "+" : "", speed, left);
+	snprintf(buf, size, "%" PRIu64 "/%" PRIu64 " %s%s, %s of %s%s%s%s", t->files_done, t->files,
+		 plural(t->files, "file", "files"), failed, format_size(done, t->bytes_done),
+		 format_size(all, t->bytes), t->sizes_unknown ? "+" : "", speed, left);
 }
 
 static void draw_total(struct progress *p, const struct progress_total *t)

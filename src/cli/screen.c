@@ -149,6 +149,11 @@ const char *screen_colour(const struct screen *s, enum colour c)
 	return s->colour ? codes[c] : "";
 }
 
+const char *plural(uint64_t n, const char *one, const char *many)
+{
+	return n == 1 ? one : many;
+}
+
 const char *text_clean(char *buf, size_t size, const char *s)
 {
 	size_t n = 0;

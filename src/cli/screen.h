@@ -40,6 +40,8 @@ enum colour { COLOUR_NONE, COLOUR_BOLD, COLOUR_RED, COLOUR_GREEN, COLOUR_YELLOW,
 /* What switches it on, COLOUR_NONE: off; "" where there are no colours. */
 const char *screen_colour(const struct screen *s, enum colour c);
 
+/* The word behind a number. */
+const char *plural(uint64_t n, const char *one, const char *many);
 /* Control bytes as "?", cut to size. Returns buf. */
 const char *text_clean(char *buf, size_t size, const char *s);
 /* "[=====>    ]", width columns in all; of 0 or unknown whole: empty. Returns buf (width < size).

@@ -143,6 +143,46 @@ static int set_agent(void *target, const struct cli_option *o, const char *value
 	return set_text(target, o, value);
 }
 
+/* A file that is asked for much later, and would be missed then without a word. */
+static int set_readable(void *target, const struct cli_option *o, const char *value)
+{
+	int r = set_path(target, o, value);
+
+	return r < 0 || access(value, R_OK) < 0 ? -EINVAL : 0;
+}
+
+/* [SCHEME://][USER@]HOST[:PORT], the schemes that curl has for proxies. */
+static int set_proxy(void *target, const struct cli_option *o, const char *value)
+{
+	static const char *const schemes[] = {"http",	 "https",  "socks4",
+					      "socks4a", "socks5", "socks5h"};
+	const char *sign = strstr(value, "://"), *host = sign ? sign + 3 : value;
+	const char *user = strrchr(host, '@');
+	bool known = !sign;
+	uint64_t port;
+	size_t len;
+
+	for (size_t i = 0; sign && i < ARRAY_SIZE(schemes); i++)
+		known = known || (strlen(schemes[i]) == (size_t)(sign - value) &&
+				  strncasecmp(value, schemes[i], (size_t)(sign - value)) == 0);
+	host = user ? user + 1 : host;
+	len = *host == '[' ? strcspn(host, "]") + 1 : strcspn(host, ":/");
+	for (const char *c = value; *c; c++)
+		known = known && (unsigned char)*c > 0x20 && *c != 0x7f;
+	if (!known || len == 0 || len > strlen(host))
+		return -EINVAL;
+	host += len;
+	if (*host == ':') {
+		char digits[8];
+
+		snprintf(digits, sizeof(digits), "%.*s", (int)strcspn(host + 1, "/"), host + 1);
+		if (parse_u64(digits, UINT16_MAX, &port) < 0 || port == 0)
+			return -EINVAL;
+		host += 1 + strcspn(host + 1, "/");
+	}
+	return *host && strcmp(host, "/") != 0 ? -EINVAL : set_text(target, o, value);
+}
+
 static int set_log_level(void *target, const struct cli_option *o, const char *value)
 {
 	struct settings *s = target;
@@ -174,17 +214,19 @@ const struct cli_option fetch_options[] = {
 	{"revalidate", 0, "TIME|always|never", HOW_LONG, set_revalidate, AT(engine.revalidate_us),
 	 0, "a duration such as 5m, always or never"},
 	{"offline", 0, NULL, HOW_LONG, set_flag, AT(engine.offline), 0, NULL},
-#define HTTP "HTTP, as curl means them"
+#define READABLE "a file that can be read"
+#define HTTP	 "HTTP, as curl means them"
 	{"header", 0, "LINE", HTTP, set_header, 0, 0, "\"Name: value\", at most 32 of them"},
 	{"user-agent", 0, "NAME", HTTP, set_agent, AT(engine.fetch.user_agent), 0,
 	 "printable text"},
 	{"netrc", 0, NULL, HTTP, set_flag, AT(engine.fetch.netrc), 0, NULL},
-	{"netrc-file", 0, "FILE", HTTP, set_path, AT(engine.fetch.netrc_file), 0, "a file"},
+	{"netrc-file", 0, "FILE", HTTP, set_readable, AT(engine.fetch.netrc_file), 0, READABLE},
 	{"cookie-jar", 0, "FILE", HTTP, set_path, AT(engine.fetch.cookie_jar), 0, "a file"},
-	{"proxy", 0, "URL", HTTP, set_text, AT(engine.fetch.proxy), 0, "a URL"},
-	{"cacert", 0, "FILE", HTTP, set_path, AT(engine.fetch.cacert), 0, "a file"},
-	{"cert", 0, "FILE", HTTP, set_path, AT(engine.fetch.cert), 0, "a file"},
-	{"key", 0, "FILE", HTTP, set_path, AT(engine.fetch.key), 0, "a file"},
+	{"proxy", 0, "URL", HTTP, set_proxy, AT(engine.fetch.proxy), 0,
+	 "a proxy such as http://host:3128 or socks5h://host"},
+	{"cacert", 0, "FILE", HTTP, set_readable, AT(engine.fetch.cacert), 0, READABLE},
+	{"cert", 0, "FILE", HTTP, set_readable, AT(engine.fetch.cert), 0, READABLE},
+	{"key", 0, "FILE", HTTP, set_readable, AT(engine.fetch.key), 0, READABLE},
 	{"insecure", 0, NULL, HTTP, set_flag, AT(engine.fetch.insecure), 0, NULL},
 };
 const size_t fetch_option_count = ARRAY_SIZE(fetch_options);

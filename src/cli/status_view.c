@@ -31,13 +31,14 @@ static enum colour state_colour(const char *state)
 	return COLOUR_NONE;
 }
 
-/* " A, B": those of the numbers that are not 0. */
-static void add_if(struct strbuf *b, const json_t *totals, const char *key, const char *words)
+/* "A, B": those of the numbers that are not 0. */
+static void add_if(struct strbuf *b, const json_t *totals, const char *key, const char *one,
+		   const char *many)
 {
 	uint64_t n = json_get_number(totals, key);
 
 	if (n)
-		strbuf_addf(b, "%s%" PRIu64 " %s", b->len ? ", " : "", n, words);
+		strbuf_addf(b, "%s%" PRIu64 " %s", b->len ? ", " : "", n, plural(n, one, many));
 }
 
 static void view_head(struct screen *s, const json_t *status)
@@ -70,23 +71,27 @@ static void view_traffic(struct screen *s, const json_t *status)
 {
 	const json_t *t = json_object_get(status, "totals");
 	uint64_t reads = json_get_number(t, "reads"), hits = json_get_number(t, "read_hits");
+	uint64_t requests = json_get_number(t, "requests");
+	uint64_t connections = json_get_number(t, "connections");
+	uint64_t waiting = json_get_number(t, "reads_waiting");
 	char a[SIZE_TEXT_MAX], b[SIZE_TEXT_MAX];
 	struct strbuf more;
 
 	strbuf_init(&more, TEXT_BYTES);
-	add_if(&more, t, "retries", "retries");
-	add_if(&more, t, "hedges", "hedges");
-	screen_line(s, "  fetched  %s by %" PRIu64 " requests%s%s%s%s%s",
-		    format_size(a, json_get_number(t, "bytes_fetched")),
-		    json_get_number(t, "requests"), more.len ? " (" : "", more.s,
+	add_if(&more, t, "retries", "retry", "retries");
+	add_if(&more, t, "hedges", "hedge", "hedges");
+	screen_line(s, "  fetched  %s by %" PRIu64 " %s%s%s%s%s%s",
+		    format_size(a, json_get_number(t, "bytes_fetched")), requests,
+		    plural(requests, "request", "requests"), more.len ? " (" : "", more.s,
 		    more.len ? ")" : "",
 		    json_get_number(t, "bytes_discarded") ? ", discarded " : "",
 		    json_get_number(t, "bytes_discarded")
 			    ? format_size(b, json_get_number(t, "bytes_discarded"))
 			    : "");
-	screen_line(s, "  now      %s/s over %" PRIu64 " connections, %" PRIu64 " reads waiting",
-		    format_size(a, json_get_number(t, "rate_bps")),
-		    json_get_number(t, "connections"), json_get_number(t, "reads_waiting"));
+	screen_line(s, "  now      %s/s over %" PRIu64 " %s, %" PRIu64 " %s waiting",
+		    format_size(a, json_get_number(t, "rate_bps")), connections,
+		    plural(connections, "connection", "connections"), waiting,
+		    plural(waiting, "read", "reads"));
 	if (reads)
 		screen_line(s, "  reads    %" PRIu64 ", %u%% of them from the cache", reads,
 			    percent(hits, reads));
@@ -97,6 +102,7 @@ static void view_traffic(struct screen *s, const json_t *status)
 static void view_troubles(struct screen *s, const json_t *status)
 {
 	const json_t *t = json_object_get(status, "totals"), *origin;
+	uint64_t bad = json_get_number(t, "blocks_bad");
 	const char *degraded = json_get_text(t, "degraded");
 	const char *red = screen_colour(s, COLOUR_RED), *off = screen_colour(s, COLOUR_NONE);
 	char name[TEXT_BYTES], size[SIZE_TEXT_MAX], time[SIZE_TEXT_MAX];
@@ -105,10 +111,9 @@ static void view_troubles(struct screen *s, const json_t *status)
 	if (*degraded)
 		screen_line(s, "  %scache    %s: bytes are read without being kept%s", red,
 			    text_clean(name, sizeof(name), degraded), off);
-	if (json_get_number(t, "blocks_bad"))
-		screen_line(s,
-			    "  %sblocks   %" PRIu64 " were wrong in the cache and were dropped%s",
-			    red, json_get_number(t, "blocks_bad"), off);
+	if (bad)
+		screen_line(s, "  %sblocks   %" PRIu64 " %s wrong in the cache and %s dropped%s",
+			    red, bad, plural(bad, "was", "were"), plural(bad, "was", "were"), off);
 	if (json_get_number(t, "bytes_evicted"))
 		screen_line(s, "  evicted  %s",
 			    format_size(size, json_get_number(t, "bytes_evicted")));
@@ -202,12 +207,13 @@ void status_view_plain(struct screen *s, const json_t *status)
 	char name[TEXT_BYTES], a[SIZE_TEXT_MAX], b[SIZE_TEXT_MAX], c[SIZE_TEXT_MAX];
 	size_t i;
 
-	screen_line(s, "%s: %s of %s cached, %s/s over %" PRIu64 " connections",
+	screen_line(s, "%s: %s of %s cached, %s/s over %" PRIu64 " %s",
 		    text_clean(name, sizeof(name), json_get_text(status, "mountpoint")),
 		    format_size(a, json_get_number(t, "bytes_cached")),
 		    format_size(b, json_get_number(t, "bytes")),
 		    format_size(c, json_get_number(t, "rate_bps")),
-		    json_get_number(t, "connections"));
+		    json_get_number(t, "connections"),
+		    plural(json_get_number(t, "connections"), "connection", "connections"));
 	json_array_foreach(json_object_get(status, "files"), i, file)
 	{
 		if (is_active(file))

@@ -498,12 +498,13 @@ uint64_t sched_tick(struct sched *s, uint64_t now_us)
 
 /* ---- status ---- */
 
-void sched_task_info(const struct sched_task *t, struct sched_task_info *ret)
+void sched_task_info(const struct sched_task *t, uint64_t now_us, struct sched_task_info *ret)
 {
 	*ret = (struct sched_task_info){
 		.running = t->running,
 		.target = connect_target(t),
-		.rate_bps = t->running ? t->meter.rate_bps : 0,
+		/* Nothing is counted while nothing comes: what was measured last fades. */
+		.rate_bps = t->running ? meter_rate(&t->meter, METER_US, now_us) : 0,
 		.last = t->last,
 	};
 	for (int p = 0; p < PRIO_COUNT; p++)

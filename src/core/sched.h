@@ -209,7 +209,7 @@ struct sched_task_info {
 	enum verdict last;    /* last bad verdict of any source, VERDICT_PART if none */
 	unsigned int wants[PRIO_COUNT];
 };
-void sched_task_info(const struct sched_task *t, struct sched_task_info *ret);
+void sched_task_info(const struct sched_task *t, uint64_t now_us, struct sched_task_info *ret);
 struct sched_origin_info {
 	unsigned int running;
 	unsigned int budget;

@@ -66,6 +66,7 @@ struct meter {
 void meter_restart(struct meter *m, uint64_t now_us);
 void meter_add(struct meter *m, uint64_t bytes, uint64_t window_us, uint64_t now_us);
 /* The rate now: falls when nothing comes any more. */
+#define METER_US (200 * USEC_PER_MS) /* over how much the rates of tasks and origins are measured */
 uint64_t meter_rate(const struct meter *m, uint64_t window_us, uint64_t now_us);
 
 TAILQ_HEAD(lease_list, lease_priv);

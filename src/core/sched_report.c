@@ -4,8 +4,6 @@
  */
 #include "core/sched_internal.h"
 
-#define METER_US (200 * USEC_PER_MS)
-
 void sched_lease_connected(struct sched *s, struct lease *pub, uint64_t connect_us,
 			   uint64_t asked_us)
 {

@@ -16,6 +16,7 @@
 #include <sys/wait.h>
 #include <sys/xattr.h>
 
+#include "daemon/mounts.h"
 #include "daemon/paths.h"
 
 #define PATIENCE_S     10 /* for anything that takes no time */
@@ -104,6 +105,22 @@ static int socket_of(const char *mountpoint, char path[CONTROL_PATH_MAX])
 	return r;
 }
 
+/* Refused because the mount is another user's? */
+static bool say_owner(const char *mountpoint, int r, char error[CONTROL_ERROR_MAX])
+{
+	struct mount_entry m;
+	char user[64];
+
+	if ((r != -EACCES && r != -EPERM) || mounts_at(mountpoint, &m) < 0)
+		return false;
+	if (m.uid != geteuid())
+		snprintf(error, CONTROL_ERROR_MAX, "%s: mounted by %s (only they and root may ask)",
+			 mountpoint, mount_entry_user(&m, user, sizeof(user)));
+	r = m.uid != geteuid();
+	mount_entry_done(&m);
+	return r;
+}
+
 int control_connect(const char *mountpoint, struct control_client *ret,
 		    char error[CONTROL_ERROR_MAX])
 {
@@ -111,6 +128,8 @@ int control_connect(const char *mountpoint, struct control_client *ret,
 	int r = socket_of(mountpoint, path);
 
 	if (r < 0) {
+		if (say_owner(mountpoint, r, error))
+			return r;
 		if (r == -ENOTCONN)
 			snprintf(
 				error, CONTROL_ERROR_MAX,
@@ -129,7 +148,7 @@ int control_connect(const char *mountpoint, struct control_client *ret,
 	if (r == -EAGAIN) {
 		r = -ETIMEDOUT;
 		snprintf(error, CONTROL_ERROR_MAX, "%s: " CONTROL_SILENT, mountpoint);
-	} else if (r < 0) {
+	} else if (r < 0 && !say_owner(mountpoint, r, error)) {
 		snprintf(error, CONTROL_ERROR_MAX, "%s: its control socket %s does not answer: %s",
 			 mountpoint, path, strerror(-r));
 	}

@@ -8,6 +8,7 @@
 #include <dirent.h>
 #include <fcntl.h>
 #include <limits.h>
+#include <pwd.h>
 #include <sys/sysmacros.h>
 
 #include "daemon/paths.h"
@@ -19,6 +20,17 @@ void mount_entry_done(struct mount_entry *m)
 	free(m->point);
 	free(m->source);
 	m->point = m->source = NULL;
+}
+
+const char *mount_entry_user(const struct mount_entry *m, char *buf, size_t size)
+{
+	const struct passwd *pw = getpwuid(m->uid);
+
+	if (pw)
+		snprintf(buf, size, "%s", pw->pw_name);
+	else
+		snprintf(buf, size, "user %u", (unsigned int)m->uid);
+	return buf;
 }
 
 /* The kernel writes space, tab, newline and backslash as \ooo. In place. */

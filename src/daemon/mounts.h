@@ -8,8 +8,6 @@
 
 #include <sys/types.h>
 
-#include <sys/types.h>
-
 #include "base/base.h"
 
 struct mount_entry {
@@ -19,6 +17,8 @@ struct mount_entry {
 	uid_t uid; /* who mounted it */
 };
 void mount_entry_done(struct mount_entry *m);
+/* The name of the user who mounted it, or the number. Returns buf. */
+const char *mount_entry_user(const struct mount_entry *m, char *buf, size_t size);
 
 /* The (topmost) mount of rgetfs at point, an absolute resolved path. 0, -ENOENT or -errno. */
 int mounts_at(const char *point, struct mount_entry *ret);

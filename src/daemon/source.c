@@ -197,6 +197,16 @@ static bool host_is_private(const char *url)
 	return private;
 }
 
+/* Somebody who wants one file may give its URL in the place of the list. */
+static void hint_at_list(char error[MANIFEST_ERROR_MAX])
+{
+	size_t used = strlen(error);
+
+	snprintf(error + used, MANIFEST_ERROR_MAX - used,
+		 " (a manifest is a list of URLs; to mount one file: echo URL | rgetfs mount - "
+		 "MOUNTPOINT)");
+}
+
 static int load_url(const struct source *s, struct manifest_options opt,
 		    const struct source_net *net, const char *keep_dir, struct source_result *ret,
 		    char error[MANIFEST_ERROR_MAX])
@@ -217,6 +227,8 @@ static int load_url(const struct source *s, struct manifest_options opt,
 	if (r < 0) {
 		snprintf(error, MANIFEST_ERROR_MAX, "%s: the manifest can't be fetched: %s",
 			 s->shown, why);
+		if (r == -EFBIG)
+			hint_at_list(error);
 		return r;
 	}
 	opt.default_mtime = d.last_modified != VALIDATOR_NO_TIME ? d.last_modified : clock_wall_s();
@@ -226,6 +238,8 @@ static int load_url(const struct source *s, struct manifest_options opt,
 		ret->mtime = opt.default_mtime;
 		if (fetched && keep_dir)
 			keep(keep_dir, &d);
+	} else if (r != -ENOMEM) {
+		hint_at_list(error);
 	}
 	free(d.data);
 	return r;

@@ -47,11 +47,12 @@ static bool queue_empty(struct engine *e)
 	return empty;
 }
 
-static void copy_task(struct task *t, uint64_t *rate_bps, unsigned int *connections)
+static void copy_task(struct task *t, uint64_t now_us, uint64_t *rate_bps,
+		      unsigned int *connections)
 {
 	struct sched_task_info info;
 
-	sched_task_info(t->st, &info);
+	sched_task_info(t->st, now_us, &info);
 	if (!info.running)
 		info.rate_bps = 0;
 	atomic_store(&t->obj->rate_bps, info.rate_bps);
@@ -61,7 +62,7 @@ static void copy_task(struct task *t, uint64_t *rate_bps, unsigned int *connecti
 }
 
 /* What object_info() and engine_stats() show, as they must not enter the sched themselves. */
-static void copy_state(struct engine *e)
+static void copy_state(struct engine *e, uint64_t now_us)
 {
 	struct sched_stats stats;
 	struct task *t;
@@ -70,7 +71,7 @@ static void copy_state(struct engine *e)
 	unsigned int connections = 0;
 
 	TAILQ_FOREACH (t, &e->tasks, link)
-		copy_task(t, &rate_bps, &connections);
+		copy_task(t, now_us, &rate_bps, &connections);
 	sched_stats(e->sched, &stats);
 
 	e->copied_busy = connections > 0;
@@ -120,7 +121,7 @@ static uint64_t run_timers(struct engine *e, uint64_t now_us)
 		e->second_us = now_us + USEC_PER_SEC;
 	}
 	if (now_us >= e->copy_us) {
-		copy_state(e);
+		copy_state(e, now_us);
 		e->copy_us = now_us + COPY_INTERVAL_US;
 	}
 	if (e->pulls || e->copied_busy)
@@ -157,6 +158,6 @@ void *engine_main(void *arg)
 		if (e->quitting && !e->pulls && !e->works && queue_empty(e))
 			break;
 	}
-	copy_state(e);
+	copy_state(e, clock_now_us());
 	return NULL;
 }

@@ -26,10 +26,11 @@ e2e_tests = \
 	tests/e2e/fill-after.t \
 	tests/e2e/fstab.t \
 	tests/e2e/help.t \
+	tests/e2e/hints.t \
 	tests/e2e/host-down.t \
 	tests/e2e/hostile-answers.t \
-	tests/e2e/if-range-date.t \
 	tests/e2e/hung-daemon.t \
+	tests/e2e/if-range-date.t \
 	tests/e2e/index.t \
 	tests/e2e/index-changed.t \
 	tests/e2e/index-reload.t \

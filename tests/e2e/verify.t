@@ -26,7 +26,7 @@ is 'its file by name' "$(cat "$T/err")" "rgetfs: $M/a: 1 of 77 blocks were wrong
 like 'the result' "$(cat "$T/out")" '^231 blocks .* 1 dropped;'
 is 'one block less' "$(of_file a bytes_cached)" $((size - 65536))
 is 'counted' "$(total blocks_bad)" 1
-like 'and shown' "$("$RGETFS" status "$M")" '1 were wrong in the cache and were dropped'
+like 'and shown' "$("$RGETFS" status "$M")" '1 was wrong in the cache and was dropped'
 ok 'right when read' content "$M/a" /a
 ok 'and verified' "$RGETFS" verify "$M/a"
 

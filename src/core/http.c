@@ -132,6 +132,9 @@ enum field {
 	FIELD_RETRY_AFTER,
 	FIELD_RATELIMIT_RESET,
 	FIELD_LOCATION,
+	FIELD_CACHE_CONTROL,
+	FIELD_EXPIRES,
+	FIELD_AGE,
 	FIELD_COUNT
 };
 
@@ -159,18 +162,26 @@ static void read_content_type(struct http_resp *r, struct value v)
 		r->multipart = true;
 }
 
+/* The first item off a list; empty where there is nothing between two commas. */
+static struct value list_take(struct value *v)
+{
+	const char *comma = memchr(v->s, ',', v->len);
+	size_t len = comma ? (size_t)(comma - v->s) : v->len;
+	struct value item = value_trim((struct value){v->s, len});
+
+	v->s += len + (comma != NULL);
+	v->len -= len + (comma != NULL);
+	return item;
+}
+
 /* Does the list hold anything but the words that change nothing? */
 static bool list_has_other_than(struct value v, const char *harmless, const char *harmless_too)
 {
 	while (v.len > 0) {
-		const char *comma = memchr(v.s, ',', v.len);
-		size_t len = comma ? (size_t)(comma - v.s) : v.len;
-		struct value item = value_trim((struct value){v.s, len});
+		struct value item = list_take(&v);
 
 		if (item.len > 0 && !value_is(item, harmless) && !value_is(item, harmless_too))
 			return true;
-		v.s += len + (comma != NULL);
-		v.len -= len + (comma != NULL);
 	}
 	return false;
 }
@@ -266,6 +277,53 @@ static void read_location(struct http_resp *r, struct value v)
 	r->has_location = v.len > 0;
 }
 
+/* Seconds, at most HTTP_RETRY_MAX_S; 0 for what is no number: then it is better asked again. */
+static int64_t delta_seconds(struct value v)
+{
+	uint64_t s;
+	int error = value_take_number(&v, &s);
+
+	if (error == -ERANGE)
+		return HTTP_RETRY_MAX_S;
+	return error || v.len > 0 ? 0 : (int64_t)min_u64(s, (uint64_t)HTTP_RETRY_MAX_S);
+}
+
+static void read_cache_control(struct http_resp *r, struct value v)
+{
+	static const char max_age[] = "max-age=";
+
+	while (v.len > 0) {
+		struct value item = list_take(&v);
+		int64_t s;
+
+		if (value_is(item, "no-store") || value_is(item, "no-cache"))
+			r->own.no_reuse = true;
+		if (item.len < sizeof(max_age) - 1 ||
+		    strncasecmp(item.s, max_age, sizeof(max_age) - 1) != 0)
+			continue;
+		item.s += sizeof(max_age) - 1;
+		item.len -= sizeof(max_age) - 1;
+		if (value_take(&item, '"') && item.len > 0 && item.s[item.len - 1] == '"')
+			item.len--;
+		s = delta_seconds(item);
+		if (r->own.max_age_s < 0 || s < r->own.max_age_s)
+			r->own.max_age_s = s;
+	}
+}
+
+static void read_expires(struct http_resp *r, struct value v)
+{
+	/* "0" and the like: over already. */
+	if (http_parse_date(v.s, v.len, &r->own.expires_s) < 0)
+		r->own.expires_s = VALIDATOR_NO_TIME;
+	r->own.expires_seen = true;
+}
+
+static void read_age(struct http_resp *r, struct value v)
+{
+	r->own.age_s = delta_seconds(v);
+}
+
 static void read_content_disposition(struct http_resp *r, struct value v)
 {
 	http_disposition_filename(v.s, v.len, &r->own.filename_rank, r->filename);
@@ -290,6 +348,9 @@ static const struct {
 	[FIELD_RETRY_AFTER] = {"Retry-After", read_retry_after, false},
 	[FIELD_RATELIMIT_RESET] = {"RateLimit-Reset", read_ratelimit_reset, false},
 	[FIELD_LOCATION] = {"Location", read_location, true},
+	[FIELD_CACHE_CONTROL] = {"Cache-Control", read_cache_control, false},
+	[FIELD_EXPIRES] = {"Expires", read_expires, false},
+	[FIELD_AGE] = {"Age", read_age, false},
 };
 _Static_assert(ARRAY_SIZE(fields) == FIELD_COUNT, "read every field");
 
@@ -311,6 +372,8 @@ void http_resp_init(struct http_resp *r)
 	r->validator = VALIDATOR_INIT;
 	r->date = VALIDATOR_NO_TIME;
 	r->retry_after_s = -1;
+	r->fresh_s = -1;
+	r->own.max_age_s = -1;
 	r->own.retry_delay_s = -1;
 	r->own.reset_delay_s = -1;
 	r->own.retry_at_s = VALIDATOR_NO_TIME;
@@ -380,6 +443,26 @@ static void read_field(struct http_resp *r, struct value line)
 	fields[f].read(r, v);
 }
 
+/* RFC 9111 4.2.1, by the server's own clock. */
+static int64_t freshness(const struct http_resp *r)
+{
+	int64_t s = r->own.max_age_s;
+
+	if (r->own.no_reuse)
+		return 0;
+	if (s < 0) {
+		if (!r->own.expires_seen)
+			return -1;
+		if (r->own.expires_s == VALIDATOR_NO_TIME)
+			return 0;
+		if (r->date == VALIDATOR_NO_TIME)
+			return -1;
+		s = r->own.expires_s - r->date; /* years from 1 to 9999 */
+		s = s > HTTP_RETRY_MAX_S ? HTTP_RETRY_MAX_S : s;
+	}
+	return s > r->own.age_s ? s - r->own.age_s : 0;
+}
+
 /* What follows from several fields together. */
 static void settle(struct http_resp *r)
 {
@@ -395,6 +478,7 @@ static void settle(struct http_resp *r)
 	else if ((r->status == 206 || r->status == 416) && r->content_range_ok)
 		r->validator.size = r->total;
 
+	r->fresh_s = freshness(r);
 	r->retry_after_s = r->own.retry_delay_s;
 	if (r->retry_after_s < 0 && at == VALIDATOR_NO_TIME &&
 	    (r->status == 429 || r->status == 503)) {

@@ -52,6 +52,9 @@ struct http_resp {
 	int64_t date;		    /* VALIDATOR_NO_TIME if absent */
 	int64_t retry_after_s; /* from now, by the server's own Date; -1 none. Of 429 and 503 also
 				* RateLimit-Reset. At most HTTP_RETRY_MAX_S */
+	/* Seconds for which Cache-Control, Expires and Age let it be used again (RFC 9111 4.2),
+	 * from now; 0: not at all; -1: they don't say. At most HTTP_RETRY_MAX_S */
+	int64_t fresh_s;
 	bool has_location;
 	char location[HTTP_LOCATION_MAX];
 	char filename[HTTP_NAME_MAX]; /* Content-Disposition, decoded but unsanitised; "" none */
@@ -61,8 +64,10 @@ struct http_resp {
 		bool length_seen, etag_seen, chunked;
 		bool ended; /* the empty line came: trailers change nothing */
 		uint64_t length;
-		int64_t retry_delay_s, retry_at_s; /* Retry-After: seconds, or a date */
-		int64_t reset_delay_s, reset_at_s; /* RateLimit-Reset: seconds, or an epoch */
+		int64_t retry_delay_s, retry_at_s;   /* Retry-After: seconds, or a date */
+		int64_t reset_delay_s, reset_at_s;   /* RateLimit-Reset: seconds, or an epoch */
+		bool no_reuse, expires_seen;	     /* no-store, no-cache; Expires */
+		int64_t max_age_s, expires_s, age_s; /* -1; VALIDATOR_NO_TIME: no date; 0 */
 		int filename_rank;
 		int last_field; /* what a folded line goes on with */
 	} own;

@@ -29,13 +29,15 @@ struct job {
 };
 
 static enum transfer_answer on_head(void *user, enum verdict v, const struct http_use *use,
-				    const struct http_resp *resp, const char *resolved)
+				    const struct http_resp *resp, const char *resolved,
+				    int64_t fresh_s)
 {
 	struct job *j = user;
 
 	(void)use;
 	mtx_lock(&j->lock);
 	j->got.last_modified = resp->validator.last_modified;
+	(void)fresh_s;
 	if (resolved)
 		snprintf(j->got.url, sizeof(j->got.url), "%s", resolved);
 	mtx_unlock(&j->lock);

@@ -352,11 +352,12 @@ static inline bool object_sliced(const struct object *o)
 /* ---- tasks and wants (task.c), engine thread ---- */
 struct source {
 	struct origin *origin;
-	unsigned int url;  /* index in the entry */
-	char *resolved;	   /* where its redirect led, while that works; NULL */
-	struct origin *at; /* of that, else its own: who is asked */
-	bool no_total;	   /* its ranges don't tell the size: asked for all while that is unknown */
-	bool no_if_range;  /* answered If-Range with 200 and our own validator */
+	unsigned int url;	    /* index in the entry */
+	char *resolved;		    /* where its redirect led, while that works; NULL */
+	uint64_t resolved_until_us; /* … and may be used; 0: until it has worked once */
+	struct origin *at;	    /* of that, else its own: who is asked */
+	bool no_total;	  /* its ranges don't tell the size: asked for all while that is unknown */
+	bool no_if_range; /* answered If-Range with 200 and our own validator */
 	uint64_t refused_us; /* when that was learned */
 	/* Another ETag than ours, where nothing else differs: seen so often in a row, last at. */
 	char flipped[ETAG_MAX];
@@ -399,8 +400,11 @@ void task_close(struct task *t);
 void task_put(struct task *t);
 /* Hand wants to the sched whose version has been loaded. True: others still wait for that. */
 bool task_admit(struct task *t, uint64_t now_us);
-/* Where the redirect of source index leads, from now on; NULL: nowhere. Takes url over. */
-void task_resolve(struct task *t, unsigned int index, char *url);
+/* Where the redirect of source index leads, until until_us (see struct source); NULL: nowhere.
+ * Takes url over. */
+void task_resolve(struct task *t, unsigned int index, char *url, uint64_t until_us);
+/* Once a second: redirects that may not be used any more. */
+void hints_sweep(struct engine *e, uint64_t now_us);
 /* The origin of url as the sched knows it; NULL: of none, or no memory. Engine thread. */
 struct origin *origin_enter(struct engine *e, const char *url);
 /* Copy what the sched knows of o for other threads. Engine thread. */
@@ -481,7 +485,8 @@ struct pull {
 	uint64_t stream_size; /* … as known at the end of a stream without length; else SIZE_UNKNOWN
 			       */
 	char *resolved;
-	char *asked; /* the URL whose verdict result is; NULL none */
+	uint64_t resolved_until_us; /* in the past: not again */
+	char *asked;		    /* the URL whose verdict result is; NULL none */
 	bool connected;
 	struct transfer_result result;
 	struct chunk *tail; /* last, partial block of a stream without length: kept until its end is

@@ -18,6 +18,7 @@
 struct learned_source {
 	char *url;
 	char *resolved; /* NULL: none */
+	uint64_t resolved_until_us;
 	uint64_t refused_us;
 	bool no_if_range;
 	struct sched_ranges ranges;
@@ -142,6 +143,7 @@ void learned_keep(struct task *t)
 
 		k->url = strdup(t->entry.url[s->url]);
 		k->resolved = s->resolved ? strdup(s->resolved) : NULL;
+		k->resolved_until_us = s->resolved_until_us;
 		k->refused_us = s->refused_us;
 		sched_task_ranges(t->st, i, &k->ranges);
 		k->no_if_range = s->no_if_range;
@@ -175,7 +177,7 @@ static void recall_source(struct task *t, unsigned int i, const struct learned_s
 	struct source *s = &t->source[i];
 
 	if (!s->resolved && k->resolved)
-		task_resolve(t, i, strdup(k->resolved));
+		task_resolve(t, i, strdup(k->resolved), k->resolved_until_us);
 	if (clock_now_us() - k->refused_us < REFUSALS_KEEP_US) {
 		s->refused_us = k->refused_us;
 		s->no_if_range = k->no_if_range;

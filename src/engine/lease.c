@@ -89,14 +89,15 @@ static void pull_request(struct pull *p, struct transfer_request *rq)
 	p->lease->unranged |= s->no_total && o->size == SIZE_UNKNOWN;
 	p->ranged = !p->lease->unranged;
 	p->asked_all = p->lease->off == 0 && atomic_load(&p->end) >= o->size;
-	p->used_resolved = s->resolved != NULL;
+	p->used_resolved =
+		s->resolved && (!s->resolved_until_us || p->started_us < s->resolved_until_us);
 	mtx_lock(&t->lock);
 	rq->validator = s->validator;
 	rq->validator_date = s->validator_date;
 	mtx_unlock(&t->lock);
 
 	rq->url = t->entry.url[s->url];
-	rq->resolved = s->resolved;
+	rq->resolved = p->used_resolved ? s->resolved : NULL;
 	rq->headers = t->headers;
 	rq->range = range_make(p->ranged ? to_wire(p, p->lease->off) : 0,
 			       to_wire(p, atomic_load(&p->end)));
@@ -377,17 +378,31 @@ static bool flips_doubt(struct pull *p, struct source *s)
 	return s->flips < FLIPS_MAX;
 }
 
+/* Where the redirects led, and whether the next request may go there at once. */
+static void hint_learn(struct pull *p, struct source *s)
+{
+	bool worked = p->resolved && p->used_resolved && s->resolved &&
+		      strcmp(p->resolved, s->resolved) == 0;
+
+	if (worked && s->resolved_until_us)
+		return;
+	/* A hint that was used and is not confirmed has died: the manifest's URL itself answered.
+	 */
+	if (!p->resolved || worked || p->resolved_until_us <= clock_now_us()) {
+		if (s->resolved)
+			task_resolve(p->task, p->source, NULL, 0);
+		return;
+	}
+	task_resolve(p->task, p->source, p->resolved, p->resolved_until_us);
+	p->resolved = NULL;
+}
+
 /* What this answer tells of the source. */
 static void source_learn(struct pull *p)
 {
 	struct source *s = &p->task->source[p->source];
 
-	/* A hint that was used and is not confirmed has died: the manifest's URL itself answered.
-	 */
-	if (p->resolved || p->used_resolved) {
-		task_resolve(p->task, p->source, p->resolved);
-		p->resolved = NULL;
-	}
+	hint_learn(p, s);
 	if (p->use.if_range_refused) {
 		s->no_if_range = true;
 		s->refused_us = clock_now_us();
@@ -494,10 +509,11 @@ void pull_answered(struct engine *e, struct msg *m)
 	struct pull *p = container_of(m, struct pull, answered_msg);
 	struct task *t = p->task;
 	uint64_t now_us = clock_now_us();
-	struct origin *at;
+	struct origin *at = p->resolved ? origin_enter(e, p->resolved) : NULL;
 
 	source_learn(p);
-	at = t->source[p->source].at;
+	if (!at)
+		at = t->source[p->source].at;
 	sched_lease_set_origin(e->sched, p->lease, at->sched, now_us);
 	if (p->connected)
 		sched_lease_connected(e->sched, p->lease, p->connect_us, p->asked_us);
@@ -542,10 +558,11 @@ static void resolve_failed(struct pull *p, const struct origin *at, enum verdict
 	struct source *s = &p->task->source[p->source];
 
 	if (class == VERDICT_CLASS_ORIGIN && at != s->origin) {
-		task_resolve(p->task, p->source, p->asked);
+		task_resolve(p->task, p->source, p->asked,
+			     p->used_resolved ? s->resolved_until_us : 0);
 		p->asked = NULL;
 	} else if (p->used_resolved) {
-		task_resolve(p->task, p->source, NULL);
+		task_resolve(p->task, p->source, NULL, 0);
 	}
 }
 

@@ -5,6 +5,7 @@
  * else is noted in the pull and posted to the engine thread, which decides (lease.c). The one
  * decision that must be made at once, whether an answer may be kept at all, is pull_head()'s.
  */
+#include "base/clock.h"
 #include "engine/internal.h"
 
 static uint64_t to_object(const struct pull *p, uint64_t wire)
@@ -101,7 +102,8 @@ static bool only_refused(const struct pull *p, const struct http_use *use)
 }
 
 static enum transfer_answer pull_on_head(void *user, enum verdict v, const struct http_use *use,
-					 const struct http_resp *resp, const char *resolved)
+					 const struct http_resp *resp, const char *resolved,
+					 int64_t fresh_s)
 {
 	struct pull *p = user;
 	bool keep = true;
@@ -114,6 +116,8 @@ static enum transfer_answer pull_on_head(void *user, enum verdict v, const struc
 		p->got.size = SIZE_UNKNOWN; /* of the resource, not of our part of it */
 	p->total = answered_size(p, use->total);
 	p->resolved = resolved ? strdup(resolved) : NULL;
+	p->resolved_until_us =
+		fresh_s < 0 ? UINT64_MAX : clock_now_us() + (uint64_t)fresh_s * USEC_PER_SEC;
 	if (!same_version(p)) {
 		p->mismatch = true;
 		return TRANSFER_DROP;

@@ -52,16 +52,33 @@ static int task_sources(struct task *t)
 	return 0;
 }
 
-void task_resolve(struct task *t, unsigned int index, char *url)
+void task_resolve(struct task *t, unsigned int index, char *url, uint64_t until_us)
 {
 	struct source *s = &t->source[index];
 	struct origin *at = url ? origin_enter(t->e, url) : NULL;
 
 	free(s->resolved);
 	s->resolved = url;
+	s->resolved_until_us = url ? until_us : 0;
 	s->at = at ? at : s->origin;
 	if (t->st)
 		sched_source_set_origin(t->e->sched, t->st, index, s->at->sched);
+}
+
+void hints_sweep(struct engine *e, uint64_t now_us)
+{
+	struct task *t;
+
+	TAILQ_FOREACH (t, &e->tasks, link) {
+		for (unsigned int i = 0; i < t->source_count; i++) {
+			struct source *s = &t->source[i];
+
+			/* While its target is banned it says whom to wait for. */
+			if (s->resolved_until_us && now_us >= s->resolved_until_us &&
+			    now_us >= atomic_load(&s->at->banned_until_us))
+				task_resolve(t, i, NULL, 0);
+		}
+	}
 }
 
 static int task_enter(struct task *t)

@@ -69,12 +69,14 @@ struct transfer_ops {
 	void (*connected)(void *user, uint64_t connect_us, uint64_t asked_us);
 	/*
 	 * The final header, judged: PART or WHOLE (anything else goes straight to end()). resolved:
-	 * the URL that answered when there was a redirect, else NULL. KEEP, or DROP to end with
+	 * the URL that answered when there was a redirect, else NULL; fresh_s: for so many seconds
+	 * the redirects to it may be used again (see http_resp). KEEP, or DROP to end with
 	 * CANCELLED. Not called for a probe whose answer was 416 with a total or an empty object:
 	 * end() tells.
 	 */
 	enum transfer_answer (*head)(void *user, enum verdict v, const struct http_use *use,
-				     const struct http_resp *resp, const char *resolved);
+				     const struct http_resp *resp, const char *resolved,
+				     int64_t fresh_s);
 	/*
 	 * Whole blocks of the object, in order: wire offset, bytes. Ownership of chunk passes; give
 	 * it back by chunk_free() on any thread. Called as soon as a block is whole when awaited()

@@ -104,7 +104,7 @@ static bool head_good(struct run *r, enum verdict v)
 		policy_grant(r->inst->shared, &r->home, &r->origin);
 
 	r->rq.ops->connected(r->rq.user, head_connect_us(r), r->asked_us);
-	if (r->rq.ops->head(r->rq.user, v, &r->use, r->resp, resolved) == TRANSFER_DROP)
+	if (r->rq.ops->head(r->rq.user, v, &r->use, r->resp, resolved, r->fresh_s) == TRANSFER_DROP)
 		return head_decide(r, VERDICT_CANCELLED, rest);
 	if (r->rq.probe)
 		return head_decide(r, v, rest);

@@ -160,6 +160,7 @@ static enum verdict hop_begin(struct run *r, const char *url, const struct url_o
 static enum verdict hop_begin_home(struct run *r)
 {
 	hop_forget_seen(r);
+	r->fresh_s = -1;
 	r->on_resolved = false;
 	r->ask_home = false;
 	r->first_hop = true;
@@ -175,6 +176,7 @@ enum verdict hop_first(struct run *r)
 		return hop_begin_home(r);
 	/* A redirect's target, judged as one: what allowed it to be on a local address then still
 	 * does. */
+	r->fresh_s = -1;
 	r->on_resolved = true;
 	r->first_hop = url_origin_equal(&target, &r->home);
 	r->scope_before =
@@ -250,6 +252,8 @@ enum verdict hop_next(struct run *r)
 	free(location);
 	if (error == 0) {
 		r->redirects++;
+		if (r->resp->fresh_s >= 0 && (r->fresh_s < 0 || r->resp->fresh_s < r->fresh_s))
+			r->fresh_s = r->resp->fresh_s;
 		atomic_fetch_add_explicit(&sh->redirects, 1, memory_order_relaxed);
 		r->on_resolved = false;
 		r->first_hop = false;

@@ -63,6 +63,7 @@ struct run {
 	char **seen;		  /* URLs asked in this chain */
 	unsigned int seen_count;
 	unsigned int redirects;
+	int64_t fresh_s;  /* of the redirects of this chain, the shortest; -1: they don't say */
 	bool on_resolved; /* this hop is rq.resolved; when it fails so, the manifest's URL is asked
 			   */
 	bool ask_home;	  /* … which is to be done next */

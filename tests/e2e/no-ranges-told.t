@@ -3,10 +3,8 @@
 . "$(dirname "$0")/lib.sh"
 
 size=3000000
-O=b
-origin_start "/* size=$size"
+O=b origin_start "/* size=$size"
 B=$U
-O=a
 origin_start "/* size=$size ranges=no" "/small size=1000 ranges=no"
 list /x /y "$B/fine" /small "size=1000"
 must_mnt --fill=none --retry-time=20s --log-level=info

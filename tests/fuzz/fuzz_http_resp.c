@@ -49,6 +49,7 @@ static void check_resp(const struct http_resp *r)
 	must(memchr(r->filename, '\0', sizeof(r->filename)) != NULL, "filename ends");
 	must(memchr(r->validator.etag, '\0', sizeof(r->validator.etag)) != NULL, "tag ends");
 	must(!r->has_location || r->location[0], "a location is not empty");
+	must(r->fresh_s >= -1 && r->fresh_s <= HTTP_RETRY_MAX_S, "freshness");
 	must(r->retry_after_s >= -1 && r->retry_after_s <= HTTP_RETRY_MAX_S, "retry");
 }
 

@@ -117,6 +117,8 @@ static void redirect(struct plan *p)
 	uint64_t hop = 0;
 
 	error_page(p, (int)r->redirect_status);
+	for (unsigned int i = 0; i < r->headers; i++)
+		strbuf_addf(&p->head, "%s\r\n", r->header[i]);
 	if (strcmp(r->redirect, "endless") == 0) {
 		if (p->rq->query)
 			parse_u64(p->rq->query, UINT32_MAX, &hop);

@@ -320,7 +320,8 @@ static void caller_connected(void *user, uint64_t connect_us, uint64_t asked_us)
 }
 
 static enum transfer_answer caller_head(void *user, enum verdict v, const struct http_use *use,
-					const struct http_resp *resp, const char *resolved)
+					const struct http_resp *resp, const char *resolved,
+					int64_t fresh_s)
 {
 	struct caller *c = user;
 	enum transfer_answer answer;
@@ -330,6 +331,7 @@ static enum transfer_answer caller_head(void *user, enum verdict v, const struct
 	c->head_verdict = v;
 	c->use = *use;
 	c->status = resp->status;
+	c->fresh_s = fresh_s;
 	snprintf(c->resolved, sizeof(c->resolved), "%s", resolved ? resolved : "");
 	answer = c->answer;
 	if (v == VERDICT_WHOLE) {

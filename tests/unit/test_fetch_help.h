@@ -67,6 +67,7 @@ struct caller {
 	uint64_t connect_us, asked_us, answered_us;
 	enum verdict head_verdict;
 	struct http_use use;
+	int64_t fresh_s;
 	char resolved[2048];
 	uint64_t first, next; /* bytes [first, next) came, checked against the formula */
 	uint64_t progress;

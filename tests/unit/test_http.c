@@ -407,6 +407,41 @@ START_TEST(retry_table)
 END_TEST
 
 static const struct {
+	const char *text;
+	int64_t fresh_s;
+} fresh[] = {
+	{"HTTP/1.1 302 Found\n", -1},
+	{"HTTP/1.1 302 Found\nCache-Control: private\n", -1},
+	{"HTTP/1.1 302 Found\nCache-Control: max-age=60\n", 60},
+	{"HTTP/1.1 302 Found\nCache-Control: private, MAX-AGE=\"60\"\n", 60},
+	{"HTTP/1.1 302 Found\nCache-Control: max-age=60\nAge: 20\n", 40},
+	{"HTTP/1.1 302 Found\nAge: 70\nCache-Control: max-age=60\n", 0},
+	{"HTTP/1.1 302 Found\nCache-Control: max-age=60, max-age=5\n", 5},
+	{"HTTP/1.1 302 Found\nCache-Control: max-age=60\nCache-Control: no-cache\n", 0},
+	{"HTTP/1.1 302 Found\nCache-Control: No-Store,max-age=60\n", 0},
+	{"HTTP/1.1 302 Found\nCache-Control: no-cache=\"Set-Cookie\"\n", -1},
+	{"HTTP/1.1 302 Found\nCache-Control: max-age=soon\n", 0},
+	{"HTTP/1.1 302 Found\nCache-Control: max-age=\n", 0},
+	{"HTTP/1.1 302 Found\nCache-Control: max-age=\"\n", 0},
+	{"HTTP/1.1 302 Found\nCache-Control: max-age=99999999999999999999\n", HTTP_RETRY_MAX_S},
+	{"HTTP/1.1 302 Found\nExpires: Sun, 06 Nov 1994 08:50:37 GMT\n" DATE_LINE, 60},
+	{"HTTP/1.1 302 Found\n" DATE_LINE "Expires: Fri, 31 Dec 9999 23:59:59 GMT\n",
+	 HTTP_RETRY_MAX_S},
+	{"HTTP/1.1 302 Found\nExpires: Sun, 06 Nov 1994 08:00:00 GMT\n" DATE_LINE, 0},
+	{"HTTP/1.1 302 Found\nExpires: 0\n", 0},
+	{"HTTP/1.1 302 Found\nExpires: Sun, 06 Nov 1994 08:50:37 GMT\n", -1},
+	{"HTTP/1.1 302 Found\nExpires: 0\nCache-Control: max-age=60\n", 60},
+};
+
+START_TEST(fresh_table)
+{
+	response_read(&resp, fresh[_i].text);
+	ck_assert_msg(resp.fresh_s == fresh[_i].fresh_s, "%s: %d", fresh[_i].text,
+		      (int)resp.fresh_s);
+}
+END_TEST
+
+static const struct {
 	const char *value, *name;
 } dispositions[] = {
 	{"attachment; filename=a.txt", "a.txt"},
@@ -494,6 +529,7 @@ static void fill(TCase *tc)
 	tcase_add_test(tc, chunked_has_no_length);
 	tcase_add_test(tc, the_size_a_response_tells);
 	tcase_add_loop_test(tc, retry_table, 0, ARRAY_SIZE(retries));
+	tcase_add_loop_test(tc, fresh_table, 0, ARRAY_SIZE(fresh));
 	tcase_add_loop_test(tc, disposition_table, 0, ARRAY_SIZE(dispositions));
 	tcase_add_test(tc, disposition_in_pieces_and_too_long);
 	tcase_add_test(tc, other_fields);

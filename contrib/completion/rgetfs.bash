@@ -61,6 +61,38 @@ _rgetfs_value() { # what option $2 of command $1 takes
 	esac
 }
 
+# The names in a list of -o behind its last comma, and what they take with a sign.
+_rgetfs_list() {
+	local done='' option argument
+	local -a words
+	case $cur in *,*) done=${cur%,*}, ;; esac
+	while read -r option argument; do
+		case $option in --foreground | --help) continue ;; esac
+		words+=("$done${option#--}${argument:+=}")
+	done < <(_rgetfs_options mount)
+	compopt -o nospace 2>/dev/null
+	_rgetfs_words "${words[@]}"
+}
+
+# In the list of -o? "-o a,b=c,d" comes as "-o", "a,b", "=", "c,d".
+_rgetfs_in_list() {
+	local i=$((COMP_CWORD - 1))
+	while [ "$i" -gt 1 ] && { [ "${COMP_WORDS[i]}" = '=' ] || [ "${COMP_WORDS[i + 1]}" = '=' ]; }; do
+		i=$((i - 1))
+	done
+	[ "${COMP_WORDS[i]}" = -o ]
+}
+
+_rgetfs_caches() { # of the root that --cache-dir tells on this line
+	local i root=()
+	for ((i = 2; i < COMP_CWORD; i++)); do
+		[ "${COMP_WORDS[i]}" = --cache-dir ] || continue
+		[ "${COMP_WORDS[i + 1]}" = '=' ] && i=$((i + 1))
+		root=(--cache-dir "${COMP_WORDS[i + 1]}")
+	done
+	rgetfs cache list --json "${root[@]}" 2>/dev/null | sed -n 's/^{"name":"\([^"\\]*\)".*/\1/p'
+}
+
 _rgetfs() {
 	local cur=${COMP_WORDS[COMP_CWORD]} command=${COMP_WORDS[1]} option='' operands=0 i
 	local -a words
@@ -78,6 +110,14 @@ _rgetfs() {
 	else
 		option=${COMP_WORDS[COMP_CWORD - 1]}
 	fi
+	if _rgetfs_in_list; then
+		case ${COMP_WORDS[COMP_CWORD - 1]}$cur in
+		=*,*) _rgetfs_list ;;
+		=*) _rgetfs_value "$command" "--${option##*,}" ;;
+		*) _rgetfs_list ;;
+		esac
+		return
+	fi
 	case $option in --*) _rgetfs_value "$command" "$option" && return ;; esac
 	case $cur in
 	-*)
@@ -91,7 +131,14 @@ _rgetfs() {
 	done
 	case $command in
 	unmount | status | reload) _rgetfs_places ;;
-	cache) [ "$operands" -gt 0 ] || _rgetfs_words list check prune ;;
+	cache)
+		if [ "$operands" -gt 0 ]; then
+			mapfile -t words < <(_rgetfs_caches)
+			_rgetfs_words "${words[@]}"
+		else
+			_rgetfs_words list check prune
+		fi
+		;;
 	*) _rgetfs_files ;;
 	esac
 }

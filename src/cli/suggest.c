@@ -55,8 +55,7 @@ void suggest_try(struct suggest *s, const char *word)
 		return;
 	d = distance(s->word, word);
 	/* Of two as near the longer: letters are left out more often than put in. */
-	if (d < s->distance ||
-	    (s->best && d == s->distance && strlen(word) > strlen(s->best))) {
+	if (d < s->distance || (s->best && d == s->distance && strlen(word) > strlen(s->best))) {
 		s->distance = d;
 		s->best = word;
 	}

@@ -29,6 +29,15 @@ is 'a directory' "$(complete_line rgetfs mount --cache-dir "$T/some")" "$T/some 
 is 'files' "$(complete_line rgetfs fill "$T/some" | tr '\n' ',')" "$T/some dir,$T/some file,"
 is 'verbs of cache' "$(complete_line rgetfs cache '' | tr '\n' ' ')" 'check list prune '
 
+is 'mount options' "$(complete_line rgetfs mount -o 'fi' | tr '\n' ' ')" 'fill-after= fill-rate= fill= '
+is 'a flag takes nothing' "$(complete_line rgetfs mount -o allow-)" allow-other
+is 'behind a comma' "$(complete_line rgetfs mount -o ro,cache-d)" ro,cache-dir=
+is 'a value of it' "$(complete_line rgetfs mount -o ro,fill = a)" all
+is 'a directory of it' "$(complete_line rgetfs mount -o cache-dir = "$T/some")" "$T/some dir"
+is 'behind a value' "$(complete_line rgetfs mount -o fill = all,lay)" all,layout=
+is 'the second value' "$(complete_line rgetfs mount -o fill = all,layout = f)" flat
+is 'what follows the list' "$(complete_line rgetfs mount -o fill = all "$T/some" | head -n 1)" "$T/some dir"
+
 origin_start '/* size=1000'
 list /a
 M="$T/a mount"
@@ -39,6 +48,12 @@ for c in unmount status reload; do
 done
 is 'what is no mountpoint: directories' "$(complete_line rgetfs status "$T/some")" "$T/some dir"
 is 'paths in a mount' "$(complete_line rgetfs verify "$M/")" "$M/a"
+
+name=$("$RGETFS" cache list --json --cache-dir="$T/cache" | jq -r .name)
+for c in list check prune; do
+	is "cache $c: caches" "$(complete_line rgetfs cache "$c" --cache-dir = "$T/cache" '')" "$name"
+done
+is 'not of another root' "$(complete_line rgetfs cache prune '')" ''
 
 # A bash of its own takes it as it is installed.
 is 'registered' "$(bash -c '. "$1" && complete -p rgetfs' - "$E2E_SRC/../../contrib/completion/rgetfs.bash")" 'complete -F _rgetfs rgetfs'

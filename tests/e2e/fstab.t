@@ -27,12 +27,36 @@ by_mount8() { # HOW
 }
 by_mount8 'with the helper'
 printf '%s %s fuse.rgetfs cache-dir=%s,_netdev,nofail,noauto,x-systemd.automount 0 0\n' "$T/list" "$M" "$T/cache" >"$T/fstab"
+printf '%s %s fuse.rgetfs cache-dir=%s,_netdev,nofail,x-systemd.automount 0 0\n' "$T/list" "$M" "$T/cache" >"$T/auto"
 ok 'mount --fstab' wait_for 5 mount --fstab "$T/fstab" "$M"
 ok 'reads from it' content "$M/a" /a
 ok 'umount again' umount "$M"
+ok 'mount -a' mount -a --fstab "$T/auto"
+ok 'reads from that' content "$M/a" /a
+ok 'mount -a once more' mount -a --fstab "$T/auto"
+is 'mounts nothing twice' "$(awk -v m="$M" '$2 == m' /proc/mounts | wc -l)" 1
+ok 'umount of that' umount "$M"
+
+# Whether by hand, with a home, or at boot, without one: one cache.
+mkdir "$T/var-cache"
+mount --bind "$T/var-cache" /var/cache || bail 'no bind mount'
+one_place() { # HOW
+	local e
+	for e in "HOME=$T/home XDG_CACHE_HOME=$T/home/cache" "-u HOME -u XDG_CACHE_HOME"; do
+		# shellcheck disable=SC2086
+		ok "$1, $e: mount" env $e mount -t fuse.rgetfs "$T/list" "$M"
+		ok "$1, $e: umount" umount "$M"
+	done
+	is "$1: the cache of both" "$(find /var/cache/rgetfs -mindepth 1 -maxdepth 1 -type d | wc -l)" 1
+	fails "$1: none at home" test -e "$T/home"
+	sleep 1 # the daemon's last checkpoint
+	rm -rf /var/cache/rgetfs
+}
+one_place 'with the helper'
 rm /usr/sbin/mount.fuse.rgetfs
 if [ -e /usr/sbin/mount.fuse ]; then
 	by_mount8 "with fuse's own"
+	one_place "with fuse's own"
 else
 	skip "with fuse's own" 'fuse3 has none here'
 fi

@@ -138,6 +138,17 @@ int cache_open_again(const struct backing *b)
 	return backing_open(b->cache, b->id, b->cookie, b->ino, &st);
 }
 
+bool cache_named(const struct backing *b)
+{
+	char name[BACKING_NAME_MAX];
+	struct stat st;
+
+	backing_name(name, b->id, b->cookie);
+	if (fstatat(b->cache->filesfd, name, &st, AT_SYMLINK_NOFOLLOW) < 0)
+		return errno != ENOENT;
+	return st.st_ino == b->ino;
+}
+
 int backing_reopen(const struct backing *b, struct backing **ret)
 {
 	struct backing *n;

@@ -72,6 +72,8 @@ int cache_unlink(struct cache *c, uint64_t id, uint64_t cookie);
  */
 int cache_sync_dir(struct cache *c);
 
+/* Does its name still lead to it? A file that lost it is gone when it is closed. */
+bool cache_named(const struct backing *b);
 struct backing *backing_get(struct backing *b);
 void backing_put(struct backing *b);
 /* Another descriptor of the same file, for after a failed sync. 0 or -errno. */

@@ -8,7 +8,8 @@
  *   2. sync the files in parallel; a new file by fsync, and then its directory.
  *   3. one transaction with all rows.
  *   4. only now they are durable bytes.
- * A file whose sync fails loses what was not committed (forget_uncommitted()) and is not in step 3.
+ * A file whose sync fails loses what was not committed (forget_uncommitted()) and is not in step 3;
+ * one whose name is gone loses all.
  */
 #include <inttypes.h>
 
@@ -24,9 +25,10 @@ struct entry {
 	struct version *v; /* a reference */
 	struct backing *b; /* a reference; NULL: only size or validator are new */
 	struct batch rows;
-	bool fresh;   /* its first row */
+	bool fresh;   /* its first row, or its first for this file */
 	bool skip;    /* nothing to do after all, or closed */
 	bool unnamed; /* its file was synced, but not the directory with its name */
+	bool removed; /* its file's name is gone, or another's */
 	int result;   /* of the sync */
 };
 
@@ -121,7 +123,7 @@ static int snapshot_locked(struct version *v, struct entry *e)
 	rangeset_init(&syncing);
 	rangeset_init(&dirty);
 	/* The version's row first: extents refer to it. */
-	e->fresh = !v->has_row;
+	e->fresh = !v->has_row || v->file_new;
 	version_row_locked(v, &v->rec->key, v->durable_bytes, &row);
 	batch_version(&e->rows, &row);
 	error = snapshot_set_locked(v, e, &v->syncing, &syncing, &dirty);
@@ -205,6 +207,20 @@ static size_t sync_some(struct checkpoint *c, size_t at, struct sync_item *item,
 	return at;
 }
 
+/* A file that nobody will find again makes nothing durable. */
+static void find_removed(struct checkpoint *c)
+{
+	for (size_t i = 0; i < c->count; i++) {
+		struct entry *e = &c->entry[i];
+
+		if (e->skip || (e->result && e->result != -ENOENT))
+			continue;
+		e->removed = e->result == -ENOENT || !cache_named(e->b);
+		if (e->removed)
+			e->result = -ENOENT;
+	}
+}
+
 /* Step 2. */
 static void sync_files(struct checkpoint *c)
 {
@@ -216,6 +232,7 @@ static void sync_files(struct checkpoint *c)
 
 	for (size_t at = 0; at < c->count;)
 		at = sync_some(c, at, item, mark, max);
+	find_removed(c);
 	for (size_t i = 0; i < c->count; i++)
 		fresh |= !c->entry[i].skip && c->entry[i].fresh;
 	if (fresh)
@@ -320,6 +337,7 @@ static void count_durable(struct checkpoint *c)
 			continue;
 		mtx_lock(&v->lock);
 		v->has_row = true;
+		v->file_new &= v->backing != e->b;
 		v->durable_bytes += v->syncing.bytes;
 		c->bytes += v->syncing.bytes;
 		c->files += v->syncing.bytes > 0;
@@ -428,7 +446,12 @@ static int end(struct checkpoint *c)
 	for (size_t i = 0; i < c->count; i++) {
 		struct entry *e = &c->entry[i];
 
-		if (!e->skip && e->result) {
+		if (e->removed) {
+			log_warn("a cache file (%" PRIx64
+				 ") was removed by somebody else: what was in it is fetched again",
+				 e->v->id);
+			forget_removed(c->s, e->v);
+		} else if (!e->skip && e->result) {
 			log_error(
 				"a cache file can't be synced: %s (what was not yet durable is fetched again)",
 				strerror(-e->result));

@@ -135,6 +135,8 @@ static uint64_t punch(struct forget *f)
 	bool all;
 	int error;
 
+	if (f->removed)
+		return f->ranges.bytes;
 	mtx_lock(&v->lock);
 	b = f->backing ? f->backing : v->backing;
 	b = b ? backing_get(b) : NULL;
@@ -326,6 +328,35 @@ void forget_uncommitted(struct store *s, struct version *v, bool unnamed)
 	forget_done(&f);
 	if (unnamed)
 		cache_unlink(&s->cache, v->id, cookie);
+	backing_put(old);
+}
+
+void forget_removed(struct store *s, struct version *v)
+{
+	struct backing *old;
+	struct forget f;
+	struct extent x;
+	uint64_t bytes;
+	int error = 0;
+
+	forget_init(&f, v);
+	f.marked = f.removed = true;
+	mtx_lock(&v->lock);
+	for (uint64_t at = 0; !error && !extmap_next(v->map, at, &x); at = x.range.end)
+		error = rangeset_add(&f.ranges, x.range);
+	if (!error)
+		error = extmap_set_evicting(v->map, (struct range){0, extmap_size(v->map)}, true);
+	old = error ? NULL : v->backing;
+	if (!error) {
+		v->backing = NULL;
+		v->cookie = 0;
+	}
+	mtx_unlock(&v->lock);
+	if (!error)
+		error = forget_run(s, &f, 1, &bytes);
+	if (error)
+		log_warn("a removed cache file can't be forgotten: %s", strerror(-error));
+	forget_done(&f);
 	backing_put(old);
 }
 

@@ -91,6 +91,7 @@ struct forget {
 	struct version *v;	 /* a reference */
 	struct rangeset ranges;	 /* whole blocks */
 	bool marked;		 /* they are evicting already */
+	bool removed;		 /* somebody removed the file: nothing is to be punched */
 	struct backing *backing; /* borrowed: the file to punch; NULL: the version's */
 };
 void forget_init(struct forget *f, struct version *v);
@@ -103,6 +104,8 @@ int forget_condemned(struct store *s);
  * file goes as well.
  */
 void forget_uncommitted(struct store *s, struct version *v, bool unnamed);
+/* All of v, whose file somebody removed; the next byte makes another file. */
+void forget_removed(struct store *s, struct version *v);
 /* Rows and files of versions that nobody holds any more. */
 void forget_graves(struct store *s);
 

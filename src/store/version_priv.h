@@ -73,6 +73,7 @@ struct version {
 	bool closed;   /* superseded: nothing is written any more */
 	bool uncached; /* the last bytes could not be kept */
 	bool has_row;
+	bool file_new;	 /* the name of the backing file may not be on the disk yet */
 	bool meta_dirty; /* size or validator are newer than the row */
 
 	TAILQ_ENTRY(version) link; /* store->lock: of store->versions, or of store->graves */

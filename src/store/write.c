@@ -60,6 +60,7 @@ static int version_backing(struct version *v, struct backing **ret)
 	v->making = false;
 	if (!r) {
 		v->backing = b;
+		v->file_new = true;
 		*ret = backing_get(b);
 	} else {
 		v->cookie = 0;

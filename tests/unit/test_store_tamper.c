@@ -228,6 +228,43 @@ START_TEST(shortened_while_it_grows)
 }
 END_TEST
 
+/* A file without its name is gone after the mount: nothing that comes to lie in it is durable. */
+START_TEST(name_lost)
+{
+	struct object_key key = test_key(1);
+	char other[DIR_MAX * 2 + 8];
+	struct store_stats st;
+	int fd;
+
+	ck_assert_int_eq(store_drop(s, &key), 0);
+	ck_assert_int_eq(test_write(v, 0, MIB, 1, 1), 0);
+	ck_assert_int_eq(store_checkpoint(s), 0);
+	snprintf(other, sizeof(other), "%s.x", path);
+	if (_i == 0) {
+		ck_assert_int_eq(unlink(path), 0);
+	} else if (_i == 1) {
+		fd = open(other, O_CREAT | O_WRONLY, 0600);
+		close(fd);
+		ck_assert_int_eq(rename(other, path), 0);
+	} else {
+		ck_assert_int_eq(rename(path, other), 0);
+	}
+	ck_assert_int_eq(test_read_now(v, 0, MIB, 1, 1), 0);
+	ck_assert_int_eq(test_write(v, MIB, MIB, 1, 1), 0);
+	ck_assert_int_eq(store_checkpoint(s), 0);
+	store_stats(s, &st);
+	ck_assert_uint_eq(st.bytes_durable, 0);
+	ck_assert_uint_eq(st.bytes_cached, 0);
+	ck_assert_uint_eq(there(), 0);
+	write_all();
+	ck_assert_int_eq(store_checkpoint(s), 0);
+	store_stats(s, &st);
+	ck_assert_uint_eq(st.bytes_durable, SIZE);
+	remount();
+	ck_assert_uint_eq(there(), BLOCKS);
+}
+END_TEST
+
 /* Whoever waits for a block that is missing gets the others of his read checked as well. */
 START_TEST(waiting_reader)
 {
@@ -317,6 +354,7 @@ static Suite *suite(void)
 	tcase_add_loop_test(tc, touched, 0, 2);
 	tcase_add_loop_test(tc, found_by_verify, 0, 2);
 	tcase_add_loop_test(tc, shortened_while_it_grows, 0, 2);
+	tcase_add_loop_test(tc, name_lost, 0, 3);
 	tcase_add_test(tc, waiting_reader);
 	tcase_add_test(tc, shortened_while_read);
 	suite_add_tcase(st, tc);

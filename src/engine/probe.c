@@ -49,13 +49,16 @@ void probes_give_up(struct task *t, uint64_t now_us)
 		t->source[i].at->given_up_us = now_us;
 }
 
-/* q waits for what can't be reached, for long enough. */
-static bool probe_in_vain(const struct probe *q, uint64_t now_us)
+/* Why q is told now; VERDICT_PART: it waits on. */
+static enum verdict probe_over(const struct probe *q, uint64_t now_us)
 {
 	const struct task *t = q->obj->task;
 
-	return q->urgent && t && q->until_us != UINT64_MAX && now_us - q->asked_us >= REACH_US &&
-	       task_unreached(t, now_us - REACH_US);
+	/* It waits for what can't be reached, for long enough. */
+	if (q->urgent && t && q->until_us != UINT64_MAX && now_us - q->asked_us >= REACH_US &&
+	    task_unreached(t, now_us - REACH_US))
+		return t->source[0].at->unreached;
+	return now_us < q->until_us ? VERDICT_PART : VERDICT_STALL;
 }
 
 static bool probe_known(struct object *o)
@@ -164,15 +167,14 @@ void probes_sweep(struct engine *e, uint64_t now_us)
 		struct probe *q, *next;
 
 		LIST_FOREACH_SAFE (q, &o->probes, link, next) {
-			bool in_vain = probe_in_vain(q, now_us);
+			enum verdict why = probe_over(q, now_us);
 
-			if (now_us < q->until_us && !in_vain)
+			if (why == VERDICT_PART)
 				continue;
 			o->probe_failed_us = now_us;
 			if (o->task)
 				probes_give_up(o->task, now_us);
-			object_failed(o,
-				      in_vain ? o->task->source[0].at->unreached : VERDICT_STALL);
+			object_failed(o, why);
 			LIST_REMOVE(q, link);
 			probe_end(q, -ETIMEDOUT);
 		}

@@ -9,12 +9,12 @@ origin_start "/blob content=/x size=$size" '/silent redirect=/blob' '/permanent 
 	"/asked redirect=/blob 'header=Cache-Control: no-cache, max-age=60'" "/expired redirect=/blob 'header=$past'" \
 	"/chain redirect=/aged2 'header=Cache-Control: max-age=600'" "/aged2 redirect=/blob 'header=Cache-Control: max-age=0'" \
 	"/busy redirect=/later 'header=Cache-Control: no-store'" "/later content=/x size=$size fault=status:503:2@1"
-files='silent permanent aged stored asked expired chain'
-for f in $files busy; do
+hints='silent permanent aged stored asked expired chain'
+for f in $hints busy; do
 	printf '%s/%s\n size=%d\n' "$U" "$f" "$size"
 done >"$T/list"
 must_mnt --fill=none --retry-time=20s
-for f in $files; do
+for f in $hints; do
 	for off in 0 4000000 2000000; do
 		ok "$f: a piece at $off" piece "$M/$f" /x "$off" 1000
 	done

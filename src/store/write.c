@@ -141,7 +141,7 @@ static int claim_write(struct version *v, struct claim *c, const unsigned char *
 	uint64_t sums[WRITE_BLOCKS_MAX], len = range_len(c->range);
 	struct store *s = v->store;
 	struct backing *b = NULL;
-	bool writeback = false;
+	bool writeback = false, removed = false;
 	int r;
 
 	r = space_reserve(s, len, evict);
@@ -171,10 +171,18 @@ static int claim_write(struct version *v, struct claim *c, const unsigned char *
 			backing_punch(&s->cache, b, c->range);
 		mtx_lock(&v->lock);
 		claim_drop_locked(v, c);
+		/* Somebody removed the file: the checkpoint finds that out and makes way. */
+		removed = r == -ENOENT && b && b == v->backing && !v->closed;
+		if (removed) {
+			v->meta_dirty = true;
+			version_hold_locked(v, HOLD_DIRTY);
+		}
 		mtx_unlock(&v->lock);
 	}
 	if (b)
 		trust_write_end(v, b);
+	if (removed)
+		store_poke(s, WORK_NEW);
 	if (r)
 		space_failed(s, len, r);
 	else

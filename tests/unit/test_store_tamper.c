@@ -265,6 +265,31 @@ START_TEST(name_lost)
 }
 END_TEST
 
+/* While it has no descriptor, so that it can't be written either. */
+START_TEST(name_lost_while_closed)
+{
+	struct object_key key = test_key(2);
+	struct validator val = test_validator(1, SIZE);
+	struct version *other = NULL;
+
+	ck_assert_int_eq(store_checkpoint(s), 0);
+	cfg.files_max = 1;
+	remount();
+	ck_assert_int_eq(store_version_open(s, &key, &val, SIZE, false, &other), 0);
+	ck_assert_int_eq(test_write(other, 0, MIB, 2, 1), 0);
+	ck_assert_int_eq(store_checkpoint(s), 0);
+	ck_assert_int_eq(unlink(path), 0);
+	ck_assert_uint_eq(there(), 0);
+	ck_assert_int_eq(store_checkpoint(s), 0);
+	ck_assert_int_ne(test_write(v, 0, MIB, 1, 1), 0);
+	ck_assert_int_eq(store_checkpoint(s), 0);
+	write_all();
+	version_put(other);
+	remount();
+	ck_assert_uint_eq(there(), BLOCKS);
+}
+END_TEST
+
 /* Whoever waits for a block that is missing gets the others of his read checked as well. */
 START_TEST(waiting_reader)
 {
@@ -355,6 +380,7 @@ static Suite *suite(void)
 	tcase_add_loop_test(tc, found_by_verify, 0, 2);
 	tcase_add_loop_test(tc, shortened_while_it_grows, 0, 2);
 	tcase_add_loop_test(tc, name_lost, 0, 3);
+	tcase_add_test(tc, name_lost_while_closed);
 	tcase_add_test(tc, waiting_reader);
 	tcase_add_test(tc, shortened_while_read);
 	suite_add_tcase(st, tc);

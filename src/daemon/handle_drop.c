@@ -67,6 +67,7 @@ int order_drop(void *ctx, struct control_call *call, const json_t *request, json
 	r = selection_init(&d.sel, orders_mount(ctx), call, request);
 	if (r < 0)
 		return r;
+	fill_jobs_drop(ctx, &d.sel);
 	d.p.files = d.sel.count;
 	d.p.next_us = clock_now_us() + ORDER_PROGRESS_US;
 	for (size_t i = 0; i < d.sel.count && r == 0; i++) {

@@ -18,6 +18,7 @@
 #define ACTIVE_SHOWN  32
 #define SURVEY_STRIDE 4096
 #define WAIT_US	      (100 * USEC_PER_MS)
+#define DROPPED	      "dropped by another order"
 
 enum slot_state {
 	SLOT_FREE,
@@ -42,6 +43,8 @@ struct fill_job {
 	size_t next, surveyed;
 	bool gone; /* the client, or the mount */
 
+	LIST_ENTRY(fill_job) running; /* orders.lock; until its selection is let go */
+	atomic_bool *dropped; /* of each item: a drop came meanwhile, it is not wanted any more */
 	LIST_ENTRY(fill_job) link; /* without a client: orders.lock */
 	pthread_t thread;
 	atomic_bool over; /* the thread does nothing more */
@@ -143,12 +146,29 @@ static void said_failed(struct fill_job *job, uint32_t index, const char *why)
 static const char *fill_words(const struct object_info *info, int error)
 {
 	if (error == -ECANCELED)
-		return "dropped by another order";
+		return DROPPED;
 	if (info->error[0])
 		return info->error;
 	if (error == -EFBIG)
 		return "larger than the cache may become (--cache-size, --min-free)";
 	return error == -EILSEQ ? "the content differs from its checksum" : strerror(-error);
+}
+
+static void skip_dropped(struct fill_job *job, size_t at)
+{
+	if (job->call)
+		said_failed(job, job->sel.item[at].index, DROPPED);
+	else
+		job->p.files_failed++; /* of a million a line each in the log helps nobody */
+}
+
+static void slot_cancel(struct fill_job *job, struct slot *slot)
+{
+	mtx_lock(&job->lock);
+	/* done() can't return before we unlock, so that the fill is still there. */
+	if (slot->state == SLOT_BUSY)
+		fill_cancel(slot->fill);
+	mtx_unlock(&job->lock);
 }
 
 static void slot_start(struct fill_job *job, struct slot *slot)
@@ -159,6 +179,10 @@ static void slot_start(struct fill_job *job, struct slot *slot)
 
 	if (at == job->surveyed)
 		survey_one(job);
+	if (atomic_load(&job->dropped[at])) {
+		skip_dropped(job, at);
+		return;
+	}
 	if (all_there(job, &job->sel.item[at])) {
 		job->p.files_done++;
 		return;
@@ -170,8 +194,12 @@ static void slot_start(struct fill_job *job, struct slot *slot)
 		slot->state = SLOT_BUSY;
 		job->busy++;
 		r = object_fill(o, fill_done, slot, &slot->fill);
-		if (r == 0)
+		if (r == 0) {
+			/* The drop saw the object in memory, or we see the drop. */
+			if (atomic_load(&job->dropped[at]))
+				slot_cancel(job, slot);
 			return;
+		}
 		slot->state = SLOT_FREE;
 		job->busy--;
 		object_put(o);
@@ -229,13 +257,8 @@ static void slots_wait(struct fill_job *job)
 
 static void slots_cancel(struct fill_job *job)
 {
-	mtx_lock(&job->lock);
-	for (unsigned int i = 0; i < WINDOW; i++) {
-		/* done() can't return before we unlock, so that the fill is still there. */
-		if (job->slot[i].state == SLOT_BUSY)
-			fill_cancel(job->slot[i].fill);
-	}
-	mtx_unlock(&job->lock);
+	for (unsigned int i = 0; i < WINDOW; i++)
+		slot_cancel(job, &job->slot[i]);
 }
 
 /* ---- what the client hears ---- */
@@ -324,8 +347,56 @@ static struct fill_job *job_new(struct orders *od, struct control_call *call)
 	return job;
 }
 
+/* 0 or -ENOMEM. A drop may mark its items from now on. */
+static int job_enter(struct fill_job *job)
+{
+	job->dropped = calloc(job->sel.count + 1, sizeof(*job->dropped));
+	if (!job->dropped)
+		return -ENOMEM;
+	mtx_lock(orders_lock(job->od));
+	LIST_INSERT_HEAD(orders_running_locked(job->od), job, running);
+	mtx_unlock(orders_lock(job->od));
+	return 0;
+}
+
+static void job_leave(struct fill_job *job)
+{
+	if (!job->dropped)
+		return;
+	mtx_lock(orders_lock(job->od));
+	LIST_REMOVE(job, running);
+	mtx_unlock(orders_lock(job->od));
+	free(job->dropped);
+	job->dropped = NULL;
+}
+
+static void mark_dropped(struct fill_job *job, const struct selection *sel)
+{
+	size_t at = 0;
+
+	for (size_t i = 0; i < sel->count; i++) {
+		while (at < job->sel.count && job->sel.item[at].index < sel->item[i].index)
+			at++;
+		if (at < job->sel.count && job->sel.item[at].index == sel->item[i].index)
+			atomic_store(&job->dropped[at], true);
+	}
+}
+
+void fill_jobs_drop(struct orders *od, const struct selection *sel)
+{
+	struct fill_job *job;
+
+	mtx_lock(orders_lock(od));
+	LIST_FOREACH (job, orders_running_locked(od), running) {
+		if (job->sel.manifest == sel->manifest)
+			mark_dropped(job, sel);
+	}
+	mtx_unlock(orders_lock(od));
+}
+
 static void job_free(struct fill_job *job)
 {
+	job_leave(job);
 	selection_done(&job->sel);
 	cnd_done(&job->ended);
 	mtx_done(&job->lock);
@@ -342,6 +413,7 @@ static void *background_run(void *arg)
 	job_run(job);
 	log_info("fill: %" PRIu64 " of %" PRIu64 " files are complete", job->p.files_done,
 		 job->p.files);
+	job_leave(job);
 	selection_done(&job->sel);
 	atomic_store(&job->over, true);
 	return NULL;
@@ -403,6 +475,8 @@ int order_fill(void *ctx, struct control_call *call, const json_t *request, json
 	if (!job)
 		return -ENOMEM;
 	r = selection_init(&job->sel, orders_mount(od), call, request);
+	if (r == 0)
+		r = job_enter(job);
 	if (r == 0 && json_is_false(json_object_get(request, "wait"))) {
 		r = background(job, ret_result);
 		if (r == 0)

@@ -13,7 +13,7 @@ struct orders {
 	struct mount *mt;
 	atomic_bool quitting;
 	struct mtx lock; /* RANK_ORDERS; guards all below */
-	struct fill_jobs jobs;
+	struct fill_jobs jobs, running;
 };
 
 struct mount *orders_mount(struct orders *od)
@@ -31,6 +31,11 @@ struct fill_jobs *orders_jobs_locked(struct orders *od)
 	return &od->jobs;
 }
 
+struct fill_jobs *orders_running_locked(struct orders *od)
+{
+	return &od->running;
+}
+
 int orders_new(struct mount *mt, struct control *c, struct orders **ret)
 {
 	struct orders *od = calloc(1, sizeof(*od));
@@ -41,6 +46,7 @@ int orders_new(struct mount *mt, struct control *c, struct orders **ret)
 	od->mt = mt;
 	mtx_init(&od->lock, RANK_ORDERS, "orders");
 	LIST_INIT(&od->jobs);
+	LIST_INIT(&od->running);
 	r = control_register_long(c, "fill", order_fill, od);
 	if (r == 0)
 		r = control_register_long(c, "drop", order_drop, od);

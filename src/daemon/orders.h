@@ -48,8 +48,12 @@ int order_verify(void *ctx, struct control_call *call, const json_t *request, js
 /* handle_fill.c: fills that nobody waits for, each on a thread. */
 struct fill_job;
 LIST_HEAD(fill_jobs, fill_job);
-/* The list of them; guarded by orders_lock(). */
+/* Those of sel that any fill has not begun with are not begun; what it has begun is the engine's to end. */
+struct selection;
+void fill_jobs_drop(struct orders *od, const struct selection *sel);
+/* The list of them, and of all that run; guarded by orders_lock(). */
 struct fill_jobs *orders_jobs_locked(struct orders *od);
+struct fill_jobs *orders_running_locked(struct orders *od);
 struct mtx *orders_lock(struct orders *od);
 /* Join and free. */
 void fill_job_free(struct fill_job *job);

@@ -17,6 +17,7 @@ e2e_tests = \
 	tests/e2e/demand-first.t \
 	tests/e2e/df-du.t \
 	tests/e2e/drop.t \
+	tests/e2e/drop-filling.t \
 	tests/e2e/durable-told.t \
 	tests/e2e/encoded.t \
 	tests/e2e/etag-flips.t \

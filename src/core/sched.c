@@ -135,6 +135,41 @@ struct sched_origin *sched_origin_get(struct sched *s, const char *key)
 	return o;
 }
 
+static bool task_uses(const struct sched_task *t, const struct sched_origin *o)
+{
+	const struct lease_priv *l;
+
+	for (unsigned int i = 0; i < t->source_count; i++) {
+		if (t->source[i].origin == o)
+			return true;
+	}
+	/* Those that are being written are in no list of o any more. */
+	TAILQ_FOREACH (l, &t->leases, task_entry) {
+		if (l->origin == o || l->via == o)
+			return true;
+	}
+	return t->queued_at == o || t->probe_at == o;
+}
+
+bool sched_origin_drop(struct sched *s, struct sched_origin *o, uint64_t now_us)
+{
+	const struct sched_task *t;
+
+	if (o->running || !TAILQ_EMPTY(&o->leases) || o->ready || o->dirty ||
+	    now_us < o->banned_until_us)
+		return false;
+	TAILQ_FOREACH (t, &s->tasks, all_entry) {
+		if (task_uses(t, o))
+			return false;
+	}
+	timer_set(s, &o->ban_timer, NEVER);
+	timer_set(s, &o->hold_timer, NEVER);
+	RB_REMOVE(origin_tree, &s->by_key, o);
+	TAILQ_REMOVE(&s->origins, o, all_entry);
+	origin_free(o);
+	return true;
+}
+
 /* ---- tasks ---- */
 
 static void task_timer(struct sched *s, struct timer *timer, uint64_t now_us)

@@ -109,8 +109,13 @@ struct sched *sched_new(const struct sched_config *cfg, const struct sched_ops *
 /* All tasks must be gone. */
 void sched_free(struct sched *s);
 
-/* key: any unique text (scheme://host:port). Borrowed: lives as long as s. NULL: no memory. */
+/* key: any unique text (scheme://host:port). Borrowed: lives until it is dropped. NULL: no memory. */
 struct sched_origin *sched_origin_get(struct sched *s, const char *key);
+/*
+ * Forget o, and what was measured of it. False: a task, lease or ban of it remains, and so does it.
+ * A look at every task.
+ */
+bool sched_origin_drop(struct sched *s, struct sched_origin *o, uint64_t now_us);
 
 /*
  * size may be SIZE_UNKNOWN: then the first lease is from the wanted offset to the end.

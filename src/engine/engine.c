@@ -112,7 +112,7 @@ int engine_new(const struct engine_config *cfg, struct engine **ret, char owner[
 	cnd_init(&e->opened);
 	RB_INIT(&e->objects);
 	TAILQ_INIT(&e->opened_objects);
-	LIST_INIT(&e->origins);
+	TAILQ_INIT(&e->origins);
 	TAILQ_INIT(&e->tasks);
 	TAILQ_INIT(&e->demands);
 	TAILQ_INIT(&e->idle);

@@ -148,14 +148,14 @@ struct engine_stats {
 void engine_stats(struct engine *e, struct engine_stats *ret);
 
 struct engine_origin {
-	const char *name;	/* scheme://host:port; lives as long as the engine */
+	const char *name;	/* scheme://host:port; during the call */
 	uint64_t banned_for_us; /* nothing is asked for so long; 0: not banned */
 	unsigned int bans;	/* in a row; 0: it answers */
 	unsigned int connections;
 	bool no_ranges; /* it sends only whole files, as far as is known */
 	uint64_t rate_bps, ttfb_us;
 };
-/* Each origin that was ever asked, in no order, as of a tenth of a second ago; no lock held. 0 or
+/* Each origin that is remembered, in no order, as of a tenth of a second ago; no lock held. 0 or
  * -ENOMEM. */
 int engine_each_origin(struct engine *e, void (*fn)(void *ctx, const struct engine_origin *o),
 		       void *ctx);

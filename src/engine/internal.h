@@ -85,9 +85,10 @@ LIST_HEAD(fill_list, fill);
 LIST_HEAD(roll_list, roll);
 LIST_HEAD(pull_list, pull);
 
-/* scheme, host and port: one for all objects there; lives as long as the engine. */
+/* scheme, host and port: one for all objects there; lives on for a while when nobody uses it. */
 struct origin {
-	LIST_ENTRY(origin) link;       /* engine.lock */
+	TAILQ_ENTRY(origin) link;      /* engine.lock */
+	unsigned int refs;	       /* engine.lock; of objects and tasks */
 	struct sched_origin *sched;    /* engine thread; NULL until first used */
 	atomic_int parked;	       /* reads that wait for it; for an instant one less */
 	atomic_uint_fast64_t rate_bps; /* copies for other threads */
@@ -125,7 +126,8 @@ struct engine {
 	struct object_tree objects;
 	struct object_list opened_objects; /* those that have a version */
 	unsigned int object_count;
-	LIST_HEAD(, origin) origins;
+	TAILQ_HEAD(, origin) origins; /* last used at the end */
+	unsigned int origin_count;
 	struct sched_stats sched_stats; /* copy for other threads */
 	uint64_t rate_bps;
 	unsigned int connections;
@@ -167,8 +169,14 @@ struct engine {
 };
 
 /* ---- origins (origin.c) ---- */
-/* Of a URL; made if new. NULL: no memory, or not a URL. */
+/* Of a URL; made if new: a reference. NULL: no memory, or not a URL. Any thread, as the next two. */
 struct origin *origin_get(struct engine *e, const char *url);
+struct origin *origin_ref(struct engine *e, struct origin *o);
+/* NULL is fine. */
+void origin_put(struct engine *e, struct origin *o);
+/* Of those that nobody uses the oldest are forgotten: redirects may name new ones for ever. Engine
+ * thread, not from within the sched. */
+void origins_trim(struct engine *e, uint64_t now_us);
 void origins_done(struct engine *e);
 
 /* ---- identity (identity.c) ---- */
@@ -405,7 +413,8 @@ bool task_admit(struct task *t, uint64_t now_us);
 void task_resolve(struct task *t, unsigned int index, char *url, uint64_t until_us);
 /* Once a second: redirects that may not be used any more. */
 void hints_sweep(struct engine *e, uint64_t now_us);
-/* The origin of url as the sched knows it; NULL: of none, or no memory. Engine thread. */
+/* The origin of url as the sched knows it, borrowed until the next origins_trim(); NULL: of none, or
+ * no memory. Engine thread. */
 struct origin *origin_enter(struct engine *e, const char *url);
 /* Copy what the sched knows of o for other threads. Engine thread. */
 void origin_publish(struct origin *o);

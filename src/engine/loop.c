@@ -82,7 +82,7 @@ static void copy_state(struct engine *e, uint64_t now_us)
 	e->connections = connections;
 	TAILQ_FOREACH (t, &e->tasks, link)
 		t->obj->filling = t->want_count > 0;
-	LIST_FOREACH (o, &e->origins, link) {
+	TAILQ_FOREACH (o, &e->origins, link) {
 		if (o->sched)
 			origin_publish(o);
 	}
@@ -103,6 +103,7 @@ static void run_second(struct engine *e, uint64_t now_us)
 	wholes_sweep(e, now_us);
 	probes_sweep(e, now_us);
 	hints_sweep(e, now_us);
+	origins_trim(e, now_us);
 	backfills_sweep(e, now_us);
 }
 

@@ -126,6 +126,7 @@ static void object_free(struct object *o)
 	if (!o)
 		return;
 	manifest_put(o->manifest);
+	origin_put(o->e, o->origin);
 	rangeset_done(&o->read);
 	mtx_done(&o->read_lock);
 	free(o->error);

@@ -2,28 +2,43 @@
  * origin.c - one struct for each scheme, host and port that objects come from
  *
  * Any thread finds them; there are few, so a list will do until somebody mounts thousands of hosts.
+ * Objects and tasks hold references; of the others ORIGINS_MAX are remembered, with what is known of
+ * them.
  */
 #include "base/clock.h"
 #include "core/url.h"
 #include "engine/internal.h"
 
 #define ORIGIN_KEY_MAX (URL_HOST_MAX + 32)
+#define ORIGINS_MAX    256
 
 static struct origin *origin_find_locked(struct engine *e, const char *key) REQUIRES(e->lock)
 {
 	struct origin *o;
 
-	LIST_FOREACH (o, &e->origins, link) {
-		if (strcmp(o->key, key) == 0)
-			return o;
+	TAILQ_FOREACH (o, &e->origins, link) {
+		if (strcmp(o->key, key) != 0)
+			continue;
+		TAILQ_REMOVE(&e->origins, o, link);
+		TAILQ_INSERT_TAIL(&e->origins, o, link);
+		return o;
 	}
 	return NULL;
+}
+
+static struct origin *origin_new(const char *key)
+{
+	struct origin *o = calloc(1, sizeof(*o) + strlen(key) + 1);
+
+	if (o)
+		memcpy(o->key, key, strlen(key) + 1);
+	return o;
 }
 
 struct origin *origin_get(struct engine *e, const char *url)
 {
 	struct url_origin parts;
-	struct origin *o, *made;
+	struct origin *o, *made = NULL;
 	char key[ORIGIN_KEY_MAX];
 
 	if (url_origin(url, &parts) < 0)
@@ -31,26 +46,43 @@ struct origin *origin_get(struct engine *e, const char *url)
 	snprintf(key, sizeof(key), "%s://%s:%u", parts.scheme, parts.host,
 		 (unsigned int)parts.port);
 
-	mtx_lock(&e->lock);
-	o = origin_find_locked(e, key);
-	mtx_unlock(&e->lock);
-	if (o)
-		return o;
-
-	made = calloc(1, sizeof(*made) + strlen(key) + 1);
-	if (!made)
-		return NULL;
-	memcpy(made->key, key, strlen(key) + 1);
-	mtx_lock(&e->lock);
-	o = origin_find_locked(e, key);
-	if (!o) {
-		LIST_INSERT_HEAD(&e->origins, made, link);
-		o = made;
-		made = NULL;
+	for (;;) {
+		mtx_lock(&e->lock);
+		o = origin_find_locked(e, key);
+		if (!o && made) {
+			TAILQ_INSERT_TAIL(&e->origins, made, link);
+			e->origin_count++;
+			o = made;
+			made = NULL;
+		}
+		if (o)
+			o->refs++;
+		mtx_unlock(&e->lock);
+		if (o)
+			break;
+		made = origin_new(key);
+		if (!made)
+			return NULL;
 	}
-	mtx_unlock(&e->lock);
 	free(made);
 	return o;
+}
+
+struct origin *origin_ref(struct engine *e, struct origin *o)
+{
+	mtx_lock(&e->lock);
+	o->refs++;
+	mtx_unlock(&e->lock);
+	return o;
+}
+
+void origin_put(struct engine *e, struct origin *o)
+{
+	if (!o)
+		return;
+	mtx_lock(&e->lock);
+	o->refs--;
+	mtx_unlock(&e->lock);
 }
 
 struct origin *origin_enter(struct engine *e, const char *url)
@@ -59,7 +91,25 @@ struct origin *origin_enter(struct engine *e, const char *url)
 
 	if (o && !o->sched)
 		o->sched = sched_origin_get(e->sched, o->key);
+	origin_put(e, o);
 	return o && o->sched ? o : NULL;
+}
+
+void origins_trim(struct engine *e, uint64_t now_us)
+{
+	struct origin *o, *tmp;
+
+	mtx_lock(&e->lock);
+	TAILQ_FOREACH_SAFE (o, &e->origins, link, tmp) {
+		if (e->origin_count <= ORIGINS_MAX)
+			break;
+		if (o->refs || (o->sched && !sched_origin_drop(e->sched, o->sched, now_us)))
+			continue;
+		TAILQ_REMOVE(&e->origins, o, link);
+		e->origin_count--;
+		free(o);
+	}
+	mtx_unlock(&e->lock);
 }
 
 void origin_publish(struct origin *o)
@@ -74,21 +124,23 @@ void origin_publish(struct origin *o)
 	atomic_store(&o->connections, info.running);
 }
 
+/* Up to room of them, each a reference. */
 static size_t origins_list_locked(struct engine *e, struct origin **list, size_t room)
 	REQUIRES(e->lock)
 {
 	struct origin *o;
 	size_t count = 0;
 
-	LIST_FOREACH (o, &e->origins, link) {
-		if (list && count < room)
+	TAILQ_FOREACH (o, &e->origins, link) {
+		if (list && count < room) {
 			list[count] = o;
+			o->refs++;
+		}
 		count++;
 	}
 	return count;
 }
 
-/* They are never freed while the engine lives: a list of them made under the lock stays good. */
 int engine_each_origin(struct engine *e, void (*fn)(void *ctx, const struct engine_origin *o),
 		       void *ctx)
 {
@@ -118,6 +170,7 @@ int engine_each_origin(struct engine *e, void (*fn)(void *ctx, const struct engi
 		};
 
 		fn(ctx, &info);
+		origin_put(e, list[i]);
 	}
 	free(list);
 	return 0;
@@ -128,8 +181,8 @@ void origins_done(struct engine *e)
 	struct origin *o;
 
 	mtx_lock(&e->lock);
-	while ((o = LIST_FIRST(&e->origins)) != NULL) {
-		LIST_REMOVE(o, link);
+	while ((o = TAILQ_FIRST(&e->origins)) != NULL) {
+		TAILQ_REMOVE(&e->origins, o, link);
 		free(o);
 	}
 	mtx_unlock(&e->lock);

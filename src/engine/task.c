@@ -41,9 +41,11 @@ static int task_sources(struct task *t)
 			s->validator = VALIDATOR_INIT;
 			if (t->main == (int)i)
 				s->validator = t->obj->validator;
-			s->origin = s->at = origin_enter(e, t->entry.url[i]);
+			s->origin = origin_enter(e, t->entry.url[i]);
 			if (!s->origin)
 				return -ENOMEM;
+			origin_ref(e, s->origin);
+			s->at = origin_ref(e, s->origin);
 			n++;
 		}
 	}
@@ -60,7 +62,9 @@ void task_resolve(struct task *t, unsigned int index, char *url, uint64_t until_
 	free(s->resolved);
 	s->resolved = url;
 	s->resolved_until_us = url ? until_us : 0;
-	s->at = at ? at : s->origin;
+	at = origin_ref(t->e, at ? at : s->origin);
+	origin_put(t->e, s->at);
+	s->at = at;
 	if (t->st)
 		sched_source_set_origin(t->e->sched, t->st, index, s->at->sched);
 }
@@ -94,8 +98,11 @@ static void task_free(struct task *t)
 {
 	if (!t)
 		return;
-	for (unsigned int i = 0; t->source && i < t->entry.url_count; i++)
+	for (unsigned int i = 0; t->source && i < t->entry.url_count; i++) {
 		free(t->source[i].resolved);
+		origin_put(t->e, t->source[i].at);
+		origin_put(t->e, t->source[i].origin);
+	}
 	free(t->source);
 	version_put(t->version);
 	mtx_done(&t->lock);

@@ -1012,6 +1012,43 @@ START_TEST(lost_bytes_are_fetched_again)
 }
 END_TEST
 
+START_TEST(an_origin_that_nobody_uses_may_go)
+{
+	struct lease *l;
+
+	defaults();
+	begin(MIB, 1);
+	ck_assert(sched_origin_drop(s, origin[1], now));
+	ck_assert_ptr_nonnull(origin[1] = sched_origin_get(s, "http://b:80"));
+	ck_assert(!sched_origin_drop(s, origin[0], now)); /* of a task */
+	want(0, MIB, PRIO_FILL);
+	tick(0);
+	l = answer(0, MS, MS);
+	sched_lease_set_origin(s, l, origin[1], now);
+	tick(0);
+	ck_assert(!sched_origin_drop(s, origin[1], now)); /* of a lease */
+	rangeset_add(&have, range_make(0, MIB));
+	sched_lease_ended(s, l, VERDICT_PART, MIB, 0, now);
+	tick(0);
+	ck_assert(!sched_origin_drop(s, origin[1], now)); /* of one that is being written */
+	sched_lease_written(s, l, now);
+	tick(0);
+	ck_assert(sched_origin_drop(s, origin[1], now));
+	want(0, MIB, PRIO_FILL);
+	rangeset_done(&have);
+	rangeset_init(&have);
+	tick(0);
+	finish(started[1], VERDICT_CONNECT, 0);
+	sched_task_close(s, task, now);
+	tick(0);
+	ck_assert(!sched_origin_drop(s, origin[0], now)); /* banned */
+	now += 60 * SEC;
+	ck_assert(sched_origin_drop(s, origin[0], now));
+	sched_free(s);
+	rangeset_done(&have);
+}
+END_TEST
+
 START_TEST(sources_may_be_left_alone_for_a_time)
 {
 	defaults();
@@ -1108,6 +1145,7 @@ int main(void)
 	tcase_add_test(tc, probes);
 	tcase_add_test(tc, a_stalled_transfer_loses_its_lease);
 	tcase_add_test(tc, lost_bytes_are_fetched_again);
+	tcase_add_test(tc, an_origin_that_nobody_uses_may_go);
 	tcase_add_test(tc, sources_may_be_left_alone_for_a_time);
 	tcase_add_test(tc, nothing_happens_before_the_time_a_tick_told);
 	suite_add_tcase(suite, tc);

@@ -335,7 +335,7 @@ int version_write(struct version *v, uint64_t off, const void *data, size_t len,
 	const unsigned char *bytes = data;
 	bool kept = false;
 	struct claim c = {.punch = false};
-	int error = 0, one;
+	int error = 0, one = 0;
 
 	mtx_lock(&v->lock);
 	if (v->closed)

@@ -1,11 +1,12 @@
 #!/usr/bin/env bash
 # As a line of fstab, by mount(8): options by -o, and the exit status only after the mount is usable.
 # In a mount namespace of its own, where rgetfs and its helper are installed as a package would.
-if [ "$(id -u)" -eq 0 ] && [ -z "${FSTAB_NS-}" ]; then
+if [ "$(id -u)" -eq 0 ] && [ -z "${FSTAB_NS-}" ] && unshare -m --propagation private true; then
 	FSTAB_NS=yes exec unshare -m --propagation private bash "$0" "$@"
 fi
 . "$(dirname "$0")/lib.sh"
 [ "$(id -u)" -eq 0 ] || skip_all 'needs root: mount(8)'
+[ -n "${FSTAB_NS-}" ] || skip_all 'needs a mount namespace; in a chroot that is no mount point there is none'
 
 for d in bin sbin; do
 	mkdir "$T/over-$d" "$T/work-$d"

@@ -54,6 +54,13 @@ bool conn_write(struct conn *c, const void *buf, size_t len)
 	return true;
 }
 
+bool conn_left(const struct conn *c)
+{
+	struct pollfd p = {.fd = c->fd, .events = POLLRDHUP};
+
+	return poll(&p, 1, 0) > 0 && p.revents & (POLLRDHUP | POLLHUP | POLLERR);
+}
+
 bool conn_wait_until(struct conn *c, uint64_t until_us)
 {
 	uint64_t released = atomic_load(&c->o->released);

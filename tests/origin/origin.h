@@ -7,6 +7,7 @@
 #ifndef ORIGIN_ORIGIN_H
 #define ORIGIN_ORIGIN_H
 
+#include <bsd/sys/queue.h>
 #include <netinet/in.h>
 #include <openssl/ssl.h>
 #include <pthread.h>
@@ -68,6 +69,8 @@ bool conn_start_tls(struct conn *c);
 /* The number of bytes, 0 at the end or after an error. */
 size_t conn_read(struct conn *c, void *buf, size_t len);
 bool conn_write(struct conn *c, const void *buf, size_t len);
+/* The client has closed it. Any thread, while there is an exchange on it. */
+bool conn_left(const struct conn *c);
 /* Wait until then (UINT64_MAX: until an order to release) unless the client leaves: false. */
 bool conn_wait_until(struct conn *c, uint64_t until_us);
 /* Bytes that were written and have not been taken by the client's kernel. */
@@ -102,9 +105,11 @@ struct exchange {
 	uint64_t began_us;
 	uint64_t nth; /* request of this path since its rule was set */
 	int status;
-	uint64_t first, end; /* of the file, as the answer claims */
-	uint64_t sent;	     /* body bytes */
-	bool aborted;	     /* the client left before the end */
+	uint64_t first, end;	    /* of the file, as the answer claims */
+	uint64_t sent;		    /* body bytes */
+	bool aborted;		    /* the client left before the end */
+	atomic_bool over;	    /* its last bytes are on their way */
+	LIST_ENTRY(exchange) entry; /* of those under way */
 };
 
 /* Where a body comes from and how it ends. */
@@ -140,7 +145,10 @@ bool signature_use(struct signatures *s, const char *query);
 
 /* ---- stats.c ---- */
 struct stats *stats_new(int log_fd);
-/* Counts a request of path under that rule; sets x->path, x->nth, x->began_us. */
+/*
+ * Counts a request of path under that rule; sets x->path, x->nth, x->began_us. At once with it are
+ * those under way whose client has neither all their bytes nor left: what a client can know.
+ */
 void stats_begin(struct stats *s, struct exchange *x, uint64_t rule_serial);
 /* Counts and logs. */
 void stats_end(struct stats *s, struct exchange *x);

@@ -118,6 +118,9 @@ static bool send_bytes(struct conn *c, const struct body *b, struct exchange *x,
 			return false;
 		if (!fill(b, b->first + x->sent, buf, len))
 			return false;
+		/* Before its last bytes are: who has them may ask for more before we are told. */
+		if (x->sent + len == b->end - b->first)
+			atomic_store(&x->over, true);
 		if (!write_chunk(c, b, buf, len)) {
 			/* Part of it may have gone; the client's kernel has what is not in our
 			 * queue. */

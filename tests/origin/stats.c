@@ -13,7 +13,8 @@
 #define LOG_LINE_MAX (2 * HEAD_MAX)
 
 struct counts {
-	uint64_t requests, bytes, active, peak, aborted; /* peak: of active */
+	uint64_t requests, bytes, active, aborted;
+	uint64_t peak; /* most at once, see stats_begin() */
 };
 
 struct path_stats {
@@ -28,6 +29,7 @@ struct stats {
 	pthread_mutex_t mutex;
 	struct path_stats *bucket[BUCKETS];
 	struct counts n;
+	LIST_HEAD(, exchange) under_way;
 	uint64_t connections_made, connections_open;
 	struct {
 		struct in_addr peer;
@@ -81,7 +83,19 @@ static void count_begin(struct counts *n)
 {
 	n->requests++;
 	n->active++;
-	n->peak = max_u64(n->peak, n->active);
+}
+
+/* Under the mutex, with x among them; path NULL: of all paths. */
+static void count_peak(struct stats *s, struct counts *n, const struct path_stats *path)
+{
+	const struct exchange *x;
+	uint64_t now = 0;
+
+	if (n->active <= n->peak)
+		return;
+	LIST_FOREACH (x, &s->under_way, entry)
+		now += (!path || x->path == path) && !atomic_load(&x->over) && !conn_left(x->conn);
+	n->peak = max_u64(n->peak, now);
 }
 
 static void count_end(struct counts *n, const struct exchange *x)
@@ -107,6 +121,10 @@ void stats_begin(struct stats *s, struct exchange *x, uint64_t rule_serial)
 		x->nth = ++p->nth;
 	}
 	x->path = p;
+	LIST_INSERT_HEAD(&s->under_way, x, entry);
+	count_peak(s, &s->n, NULL);
+	if (p)
+		count_peak(s, &p->n, p);
 	pthread_mutex_unlock(&s->mutex);
 }
 
@@ -173,6 +191,7 @@ void stats_end(struct stats *s, struct exchange *x)
 	if (s->log_fd >= 0)
 		log_exchange(s, x);
 	pthread_mutex_lock(&s->mutex);
+	LIST_REMOVE(x, entry);
 	count_end(&s->n, x);
 	if (x->path)
 		count_end(&x->path->n, x);
@@ -276,11 +295,14 @@ void stats_json(struct stats *s, const char *path, struct strbuf *out)
 void stats_reset(struct stats *s)
 {
 	pthread_mutex_lock(&s->mutex);
-	s->n = (struct counts){.active = s->n.active, .peak = s->n.active};
+	s->n = (struct counts){.active = s->n.active};
+	count_peak(s, &s->n, NULL);
 	s->connections_made = 0;
 	for (unsigned int i = 0; i < BUCKETS; i++) {
-		for (struct path_stats *p = s->bucket[i]; p; p = p->next)
-			p->n = (struct counts){.active = p->n.active, .peak = p->n.active};
+		for (struct path_stats *p = s->bucket[i]; p; p = p->next) {
+			p->n = (struct counts){.active = p->n.active};
+			count_peak(s, &p->n, p);
+		}
 	}
 	pthread_mutex_unlock(&s->mutex);
 }

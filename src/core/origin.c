@@ -217,7 +217,7 @@ void origin_good(struct sched_origin *o, uint64_t now_us)
 static bool urgent(const struct lease_priv *l)
 {
 	/* Between two reads of the same reader it stays so: each release lets a burst through. */
-	return l->slot && l->started == PRIO_DEMAND && l->pub.prio <= PRIO_WINDOW &&
+	return lease_works(l) && l->started == PRIO_DEMAND && l->pub.prio <= PRIO_WINDOW &&
 	       l->pos < l->urgent_end;
 }
 
@@ -236,10 +236,10 @@ static enum hold_kind lease_hold(const struct sched_origin *o, const struct leas
 	/* Behind its first MiB a demand's lease is read-ahead like any other. */
 	bool fresh = l->started == PRIO_DEMAND && l->pos < l->urgent_end;
 
-	if (!l->slot || l->pub.probe || fresh || l->hedge)
+	if (!lease_works(l) || l->pub.probe || fresh || l->hedge)
 		return HOLD_COUNT;
 	TAILQ_FOREACH (d, &o->leases, origin_entry) {
-		if (d == l || !d->slot || d->held)
+		if (d == l || !lease_works(d) || d->held)
 			continue;
 		if (bulk && d->pub.prio == PRIO_DEMAND)
 			return HOLD_BULK;
@@ -254,7 +254,7 @@ static bool demand_out(const struct sched_origin *o)
 	const struct lease_priv *d;
 
 	TAILQ_FOREACH (d, &o->leases, origin_entry) {
-		if (d->slot && d->pub.prio == PRIO_DEMAND)
+		if (lease_works(d) && d->pub.prio == PRIO_DEMAND)
 			return true;
 	}
 	return false;

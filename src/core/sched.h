@@ -15,9 +15,11 @@
  * Always true:
  *   S1  leases of a task never overlap, unless one is a hedge of the other.
  *   S2  a lease starts at a block boundary and ends at one or at the size; cuts and steals too.
- *   S3  no origin has more running leases than its budget, nor all of them more than the ceiling;
- *       leases that were redirected to it come on top, until their sources are known to lead there.
- *   S4  no lower class is started on an origin while a demand could be started there.
+ *   S3  no origin has more running leases than its budget, nor all of them more than the ceiling,
+ *       those included that were told to end and have not; leases that were redirected to it come
+ *       on top, until their sources are known to lead there.
+ *   S4  no lower class is started on an origin while a demand could be started there, but for one
+ *       that a lower class is just giving up a slot for at a mirror that it prefers.
  *   S5  a banned origin gets at most one request while banned, at the end of its ban (the test
  * request).
  *
@@ -91,8 +93,12 @@ struct sched_ops {
 	/* l->end has become smaller: end the response there, or earlier close it if far off.
 	 * Informative. */
 	void (*shrunk)(void *ctx, struct lease *l);
-	/* End the transfer now. sched_lease_ended(VERDICT_CANCELLED) must still come. */
-	void (*cancel)(void *ctx, struct lease *l);
+	/*
+	 * End the transfer. sched_lease_ended(VERDICT_CANCELLED) must still come, and soon: until
+	 * then it has its slot. at_once: that is waited for, so that no rest is read for the
+	 * connection's sake; also after a first call without.
+	 */
+	void (*cancel)(void *ctx, struct lease *l, bool at_once);
 	/* Stop (and go on) reading the response, to leave the link to a demand. */
 	void (*hold)(void *ctx, struct lease *l, bool hold);
 	/* Nothing of w's range is missing any more; w is gone after this call. Never for a demand.

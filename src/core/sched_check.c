@@ -66,10 +66,8 @@ static unsigned int check_origin(const struct sched *s, const struct sched_origi
 
 	TAILQ_FOREACH (l, &o->leases, origin_entry) {
 		must(l->state == LEASE_RUNNING, "ended lease at an origin");
-		must(l->slot != l->cancelled, "a cancelled lease has no slot, a running one has");
-		running += l->slot;
-		tests += l->slot && !l->via && o->banned_until_us &&
-			 l->start_us >= o->banned_until_us;
+		running++;
+		tests += !l->via && o->banned_until_us && l->start_us >= o->banned_until_us;
 	}
 	must(running + o->away == o->running, "running leases of an origin miscounted");
 	must(o->running - o->guests <= s->cfg.max_per_origin,

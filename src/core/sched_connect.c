@@ -59,7 +59,7 @@ static const struct sched_origin *connect_origin(const struct sched_task *t)
 	const struct lease_priv *l;
 
 	TAILQ_FOREACH (l, &t->leases, task_entry) {
-		if (l->slot)
+		if (lease_works(l))
 			return l->origin;
 	}
 	return t->source_count ? t->source[0].origin : NULL;
@@ -140,7 +140,7 @@ static bool only_whole(const struct sched_task *t)
 	const struct lease_priv *l;
 
 	TAILQ_FOREACH (l, &t->leases, task_entry) {
-		if (l->slot && l->whole)
+		if (lease_works(l) && l->whole)
 			return true;
 	}
 	return false;

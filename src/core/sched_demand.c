@@ -36,26 +36,31 @@ static bool lower(const struct lease_priv *l, enum prio p)
 	return l->pub.prio > p && !l->cancelled;
 }
 
-/* Is a a better victim than b: of a lower class, else with more still to come? */
+/* Is a a better victim than b: ending anyway, of a lower class, with more still to come? */
 static bool better_victim(const struct lease_priv *a, const struct lease_priv *b)
 {
-	if (!b || a->pub.prio != b->pub.prio)
-		return !b || a->pub.prio > b->pub.prio;
+	if (!b || a->cancelled != b->cancelled)
+		return !b || a->cancelled;
+	if (a->pub.prio != b->pub.prio)
+		return a->pub.prio > b->pub.prio;
 	return lease_rest(a) > lease_rest(b);
 }
 
-/* The lowest running transfer below p, of o when o's budget is what lacks; NULL none. */
-static struct lease_priv *slot_victim(struct sched_origin *o, enum prio p, bool *ret_yielding)
+/* l's slot is one of o's, or, o NULL, one at all. */
+static bool slot_of(const struct lease_priv *l, const struct sched_origin *o)
+{
+	return !o || l->origin == o || l->via == o;
+}
+
+/* The lowest transfer below p that has a slot of o; o NULL: anywhere. NULL none. */
+static struct lease_priv *slot_victim(struct sched *s, const struct sched_origin *o, enum prio p)
 {
 	struct lease_priv *l, *best = NULL;
-	bool own = o->running >= o->budget;
 
-	*ret_yielding = false;
-	TAILQ_FOREACH (l, &o->sched->running, sched_entry) {
-		if (own && l->origin != o && l->via != o)
-			continue;
-		*ret_yielding = *ret_yielding || l->yielding;
-		if (lower(l, p) && better_victim(l, best))
+	TAILQ_FOREACH (l, &s->running, sched_entry) {
+		bool ending = l->cancelled && !l->displaced && p == PRIO_DEMAND;
+
+		if (slot_of(l, o) && (ending || lower(l, p)) && better_victim(l, best))
 			best = l;
 	}
 	return best;
@@ -77,32 +82,103 @@ void task_yield(struct sched_task *t, enum prio p, uint64_t now_us)
 	struct lease_priv *l, *best = NULL;
 
 	TAILQ_FOREACH (l, &t->leases, task_entry) {
-		if (l->yielding && l->slot)
+		if (l->yielding && l->state == LEASE_RUNNING)
 			return;
-		if (l->slot && lower(l, p) && better_victim(l, best))
+		if (lower(l, p) && better_victim(l, best))
 			best = l;
 	}
 	if (best)
 		lease_yield(best, now_us);
 }
 
-bool slot_take(struct sched_origin *o, enum prio p, uint64_t now_us)
+/* Somebody who has a slot of o, or one at all, is about to end. */
+static bool slot_yielding(const struct sched *s, const struct sched_origin *o)
 {
+	const struct lease_priv *l;
+
+	TAILQ_FOREACH (l, &s->running, sched_entry) {
+		if (l->yielding && slot_of(l, o))
+			return true;
+	}
+	return false;
+}
+
+/* Slots of o, or of all, that are free once those displaced have ended. */
+static int slots_soon(const struct sched *s, const struct sched_origin *o)
+{
+	int slots = o ? (int)o->budget - (int)o->running
+		      : (int)s->cfg.max_connections - (int)s->running_count;
+	const struct lease_priv *l;
+
+	TAILQ_FOREACH (l, &s->running, sched_entry)
+		slots += l->displaced && slot_of(l, o);
+	return slots;
+}
+
+/* Some demand of t is served: another one waits its turn. */
+static bool task_served(const struct sched_task *t)
+{
+	const struct lease_priv *l;
+
+	TAILQ_FOREACH (l, &t->leases, task_entry) {
+		if (lease_works(l) && l->pub.prio == PRIO_DEMAND)
+			return true;
+	}
+	return false;
+}
+
+/* How many slots those who wait for o with a demand need now; the one that asks is one of them. */
+static int demands_waiting(const struct sched_origin *o)
+{
+	const struct sched_task *t;
+	int n = 0;
+
+	TAILQ_FOREACH (t, &o->probes[PRIO_DEMAND], probe_entry) {
+		if (++n >= (int)o->budget)
+			return n;
+	}
+	TAILQ_FOREACH (t, &o->queue[PRIO_DEMAND], queue_entry) {
+		n += !task_served(t);
+		if (n >= (int)o->budget)
+			return n;
+	}
+	return n ? n : 1;
+}
+
+/* Displace until slots of o (NULL: of all) will do for those who wait. How many there will be. */
+static int slots_make(struct sched *s, const struct sched_origin *o, int waiting)
+{
+	int slots = slots_soon(s, o);
 	struct lease_priv *l;
-	bool yielding;
+
+	while (slots < waiting && (l = slot_victim(s, o, PRIO_DEMAND)) != NULL) {
+		lease_displace(l);
+		slots++;
+	}
+	return slots;
+}
+
+enum slot slot_take(struct sched_origin *o, enum prio p, uint64_t now_us)
+{
+	struct sched *s = o->sched;
+	struct sched_origin *full = o->running >= o->budget ? o : NULL;
+	struct lease_priv *l;
+	int slots, made;
 
 	if (slot_free(o))
-		return true;
-	l = slot_victim(o, p, &yielding);
-	if (!l)
-		return false;
+		return SLOT_FREE;
 	if (p == PRIO_DEMAND) {
-		lease_cancel(l);
-		return slot_free(o);
+		slots = demands_waiting(o);
+		made = slots_make(s, o, slots);
+		slots = made < slots ? made : slots;
+		if (slots > 0)
+			slots = slots_make(s, NULL, slots);
+		return slots > 0 ? SLOT_SOON : SLOT_NONE;
 	}
-	if (!yielding)
+	l = slot_victim(s, full, p);
+	if (l && !slot_yielding(s, full))
 		lease_yield(l, now_us);
-	return false;
+	return SLOT_NONE;
 }
 
 /* ---- inside a running lease ---- */
@@ -352,7 +428,7 @@ static enum verdict deadline_why(const struct sched_task *t, uint64_t off)
 {
 	const struct lease_priv *l = lease_at(t, off);
 
-	if (l && l->slot && l->whole && l->answered)
+	if (l && lease_works(l) && l->whole && l->answered)
 		return VERDICT_NO_RANGES;
 	return t->last != VERDICT_PART ? t->last : VERDICT_STALL;
 }
@@ -383,7 +459,7 @@ void demand_deadline(struct sched *s, struct timer *timer, uint64_t now_us)
 	why = deadline_why(t, missing.off);
 	want_drop(w);
 	TAILQ_FOREACH (l, &t->leases, task_entry) {
-		if (l->slot && range_overlaps(r, range_make(l->pub.off, lease_end(l)))) {
+		if (lease_works(l) && range_overlaps(r, range_make(l->pub.off, lease_end(l)))) {
 			lease_reprio(l);
 			lease_trim(l, now_us);
 		}

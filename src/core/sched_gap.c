@@ -124,7 +124,7 @@ uint64_t gap_work(struct sched_task *t, enum prio p, uint64_t limit)
 	struct lease_priv *l;
 
 	TAILQ_FOREACH (l, &t->leases, task_entry) {
-		if (l->slot)
+		if (lease_works(l))
 			bytes = add_sat_u64(bytes, lease_rest(l));
 	}
 	/* Wants of several classes mostly lie in each other: the largest class stands for all. */
@@ -141,7 +141,7 @@ static uint64_t one_rate(const struct sched_task *t, const struct sched_origin *
 	struct lease_priv *l;
 
 	TAILQ_FOREACH (l, &t->leases, task_entry) {
-		uint64_t rate = l->slot && l->answered ? lease_rate(l, now_us) : 0;
+		uint64_t rate = lease_works(l) && l->answered ? lease_rate(l, now_us) : 0;
 
 		sum += rate;
 		n += rate > 0;

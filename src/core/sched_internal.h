@@ -81,10 +81,10 @@ struct lease_priv {
 	struct sched_origin *via; /* … and that was asked for it, whose slot it holds as well */
 	TAILQ_ENTRY(lease_priv) task_entry; /* task->leases by offset; not for hedges and probes */
 	TAILQ_ENTRY(lease_priv) origin_entry; /* origin->leases while RUNNING */
-	TAILQ_ENTRY(lease_priv) sched_entry;  /* sched->running while it has a slot */
+	TAILQ_ENTRY(lease_priv) sched_entry;  /* sched->running while RUNNING */
 	bool listed;			      /* in task->leases: covers [off, end) */
-	bool slot;			      /* counts against the budgets */
 	bool cancelled;			      /* ops.cancel() was called */
+	bool displaced;			      /* … and a demand waits for its slot */
 	bool stalled; /* … because it was too slow: the end counts as VERDICT_STALL */
 	bool cut;     /* ends before what was asked: its connection will be closed */
 	bool held;
@@ -294,6 +294,11 @@ static inline uint64_t lease_end(const struct lease_priv *l)
 {
 	return atomic_load_explicit(&l->pub.end, memory_order_relaxed);
 }
+/* RUNNING and not told to end: only its slot counts of one that was. */
+static inline bool lease_works(const struct lease_priv *l)
+{
+	return l->state == LEASE_RUNNING && !l->cancelled;
+}
 static inline uint64_t lease_rest(const struct lease_priv *l)
 {
 	uint64_t end = lease_end(l);
@@ -308,6 +313,8 @@ struct lease_priv *lease_start_hedge(struct lease_priv *of, unsigned int index, 
 /* l ends at at (block boundary beyond pos); the rest is nobody's again. */
 void lease_cut(struct lease_priv *l, uint64_t at);
 void lease_cancel(struct lease_priv *l);
+/* End it, or what is left of its end, at once: somebody waits for its slot. */
+void lease_displace(struct lease_priv *l);
 void lease_list_add(struct lease_priv *l);
 void lease_unlist(struct lease_priv *l);
 void lease_release_slot(struct lease_priv *l);
@@ -338,8 +345,13 @@ void lease_arm(struct lease_priv *l, uint64_t now_us);
 bool demand_inside(struct sched_want *w, struct range missing, uint64_t now_us);
 /* t has more connections than it may because of one for p: a lower one of its own ends soon. */
 void task_yield(struct sched_task *t, enum prio p, uint64_t now_us);
-/* A slot of o for class p; true: there is one now. */
-bool slot_take(struct sched_origin *o, enum prio p, uint64_t now_us);
+enum slot {
+	SLOT_FREE,
+	SLOT_SOON, /* for a demand: those who end for it will tell */
+	SLOT_NONE,
+};
+/* A slot of o for class p, whom lower ones make room for. */
+enum slot slot_take(struct sched_origin *o, enum prio p, uint64_t now_us);
 void demand_deadline(struct sched *s, struct timer *timer, uint64_t now_us);
 void demand_nearer(struct lease_priv *l, uint64_t from, uint64_t to);
 /* What is late or stuck about l; called by its timer. Returns when to look again. */

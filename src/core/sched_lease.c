@@ -53,9 +53,14 @@ unsigned int task_busy(const struct sched_task *t, enum prio p, uint64_t now_us)
 	unsigned int n = 0;
 	struct lease_priv *l;
 
-	TAILQ_FOREACH (l, &t->leases, task_entry)
-		n += l->slot && l->pub.prio <= p && !l->yielding && !lease_ending(l, now_us) &&
-		     !(p == PRIO_WINDOW && short_demand(l));
+	TAILQ_FOREACH (l, &t->leases, task_entry) {
+		/* One that was told to end has its connection still. */
+		if (l->state == LEASE_RUNNING && l->cancelled)
+			n++;
+		else
+			n += lease_works(l) && l->pub.prio <= p && !l->yielding &&
+			     !lease_ending(l, now_us) && !(p == PRIO_WINDOW && short_demand(l));
+	}
 	return n;
 }
 
@@ -114,7 +119,6 @@ static struct lease_priv *lease_new(struct sched_task *t, unsigned int index, st
 	l->start_us = l->bytes_us = now_us;
 	meter_restart(&l->meter, now_us);
 	timer_init(&l->timer, lease_timer);
-	l->slot = true;
 	if (o->running++ == 0)
 		meter_restart(&o->meter, now_us);
 	s->running_count++;
@@ -215,8 +219,6 @@ void sched_lease_set_origin(struct sched *s, struct lease *pub, struct sched_ori
 	/* It told where to go. */
 	if (before->test == l)
 		origin_unban(before);
-	if (!l->slot)
-		return;
 	if (!l->via) {
 		l->via = before;
 		before->away++;
@@ -239,9 +241,6 @@ void lease_release_slot(struct lease_priv *l)
 	struct sched_task *t = l->pub.task, *waiting;
 	struct sched *s = t->sched;
 
-	if (!l->slot)
-		return;
-	l->slot = false;
 	TAILQ_REMOVE(&s->running, l, sched_entry);
 	s->running_count--;
 	l->origin->running--;
@@ -268,15 +267,25 @@ void lease_free(struct lease_priv *l)
 	task_free_if_done(t);
 }
 
-void lease_cancel(struct lease_priv *l)
+static void lease_end_early(struct lease_priv *l, bool at_once)
 {
 	struct sched *s = l->pub.task->sched;
 
-	if (l->cancelled || l->state != LEASE_RUNNING)
-		return;
 	l->cancelled = true;
-	lease_release_slot(l);
-	s->ops.cancel(s->ctx, &l->pub);
+	origin_touch(l->origin);
+	s->ops.cancel(s->ctx, &l->pub, at_once);
+}
+
+void lease_cancel(struct lease_priv *l)
+{
+	if (lease_works(l))
+		lease_end_early(l, false);
+}
+
+void lease_displace(struct lease_priv *l)
+{
+	l->displaced = true;
+	lease_end_early(l, true);
 }
 
 /* ---- shrinking ---- */
@@ -346,7 +355,7 @@ void lease_raise(const struct sched_want *w)
 	struct lease_priv *l;
 
 	TAILQ_FOREACH (l, &w->task->leases, task_entry) {
-		if (!l->slot || l->pub.prio <= w->prio ||
+		if (!lease_works(l) || l->pub.prio <= w->prio ||
 		    !range_overlaps(w->range, range_make(l->pub.off, lease_end(l))))
 			continue;
 		l->pub.prio = w->prio;
@@ -399,7 +408,7 @@ static struct lease_priv *longest(const struct sched_task *t, uint64_t cost, uin
 		uint64_t rate = l->answered ? lease_rate(l, now_us) : 0;
 		uint64_t flight = 2 * (lease_cut_min(l, now_us) - block_ceil(l->pos));
 
-		if (!l->slot || l->whole || rest <= max_u64(flight, 2 * SPLIT_MIN_BYTES))
+		if (!lease_works(l) || l->whole || rest <= max_u64(flight, 2 * SPLIT_MIN_BYTES))
 			continue;
 		if (!rate)
 			rate = l->origin->lease_bps;

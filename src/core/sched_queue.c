@@ -158,18 +158,22 @@ enum served {
 	SERVED_LEASE,	/* one lease more */
 	SERVED_NOTHING, /* the first in the queue has no work in this class */
 	SERVED_FULL,	/* the origin takes no more; an event will tell */
+	SERVED_SOON,	/* the same, but a slot is on its way: nobody need go elsewhere */
 	SERVED_CEILING, /* nobody takes any more */
 };
 
-static enum served no_slot(const struct sched_origin *o)
+static enum served no_slot(const struct sched_origin *o, enum slot slot)
 {
-	return o->running < o->budget ? SERVED_CEILING : SERVED_FULL;
+	if (o->running < o->budget)
+		return SERVED_CEILING;
+	return slot == SLOT_SOON ? SERVED_SOON : SERVED_FULL;
 }
 
 static enum served serve_probe(struct sched_task *t, struct sched_origin *o, enum prio p,
 			       uint64_t now_us)
 {
 	unsigned int index;
+	enum slot slot;
 	uint64_t at;
 
 	if (source_pick(t, t->source_count, now_us, &index, &at) < 0 ||
@@ -183,8 +187,9 @@ static enum served serve_probe(struct sched_task *t, struct sched_origin *o, enu
 		probe_dequeue(t);
 		return SERVED_NOTHING;
 	}
-	if (!slot_take(o, p, now_us))
-		return no_slot(o);
+	slot = slot_take(o, p, now_us);
+	if (slot != SLOT_FREE)
+		return no_slot(o, slot);
 	probe_dequeue(t);
 	if (!lease_start(t, index, range_make(0, 1), p, LEASE_PROBE, now_us))
 		task_arm(t, now_us + 100 * USEC_PER_MS);
@@ -258,6 +263,7 @@ static enum served serve_task(struct sched_task *t, struct sched_origin *o, enum
 {
 	struct lease_priv *l;
 	enum lease_kind kind = LEASE_RANGE;
+	enum slot slot;
 	unsigned int index;
 	struct range r;
 	uint64_t at;
@@ -286,10 +292,12 @@ static enum served serve_task(struct sched_task *t, struct sched_origin *o, enum
 		t->tried |= 1u << p;
 		return SERVED_NOTHING;
 	}
-	if (!slot_take(o, p, now_us)) {
-		index = p == PRIO_DEMAND ? source_spare(t, now_us) : t->source_count;
+	slot = slot_take(o, p, now_us);
+	if (slot != SLOT_FREE) {
+		index = p == PRIO_DEMAND && slot == SLOT_NONE ? source_spare(t, now_us)
+							      : t->source_count;
 		if (index == t->source_count)
-			return no_slot(o);
+			return no_slot(o, slot);
 	}
 	l = lease_start(t, index, r, p, kind, now_us);
 	if (!l) {
@@ -386,7 +394,7 @@ void sched_dispatch(struct sched *s, uint64_t now_us)
 			return;
 		/* To the end of the line of its (perhaps other) class, or out of it. */
 		origin_unready(o);
-		if (r != SERVED_FULL) {
+		if (r == SERVED_LEASE || r == SERVED_NOTHING) {
 			origin_ready(o);
 			p = 0;
 		}

@@ -88,7 +88,7 @@ bool sched_lease_whole(struct sched *s, struct lease *pub, uint64_t now_us)
 	if (l->cancelled || l->state != LEASE_RUNNING || t->closed || pub->probe || l->hedge)
 		return false;
 	TAILQ_FOREACH (other, &t->leases, task_entry) {
-		if (other != l && other->slot && other->whole)
+		if (other != l && lease_works(other) && other->whole)
 			return false;
 	}
 	if (pub->off != 0 && ranges_elsewhere(t, now_us))

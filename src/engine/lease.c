@@ -192,19 +192,19 @@ static void op_shrunk(void *ctx, struct lease *l)
 		fetch_shrunk(p->fetch, p->transfer);
 }
 
-static void pull_cancel(struct pull *p)
+static void pull_cancel(struct pull *p, bool at_once)
 {
 	if (pull_listens(p))
-		fetch_cancel(p->fetch, p->transfer);
+		fetch_cancel(p->fetch, p->transfer, at_once);
 }
 
-static void op_cancel(void *ctx, struct lease *l)
+static void op_cancel(void *ctx, struct lease *l, bool at_once)
 {
 	(void)ctx;
 	if (!l->user)
 		return;
 	tell_lease(l->user, "is cancelled");
-	pull_cancel(l->user);
+	pull_cancel(l->user, at_once);
 }
 
 static bool task_unwanted(struct task *t, uint64_t now_us)
@@ -237,7 +237,7 @@ void wholes_sweep(struct engine *e, uint64_t now_us)
 			continue;
 		LIST_FOREACH (p, &t->pulls, link) {
 			if (p->whole_lease)
-				pull_cancel(p);
+				pull_cancel(p, false);
 		}
 	}
 }
@@ -523,7 +523,7 @@ void pull_answered(struct engine *e, struct msg *m)
 		if (p->whole_lease)
 			atomic_store(&p->end, atomic_load(&p->lease->end));
 		if (!p->probe && !(p->whole_lease && atomic_load(&p->whole)))
-			pull_cancel(p);
+			pull_cancel(p, false);
 	}
 	/* After an answer without ranges the sched would take this one for one with. */
 	if (p->answer != VERDICT_WHOLE || p->whole_lease)

@@ -21,7 +21,13 @@
 /* Timers are looked at no more often; body() and answers never wait for them. */
 #define TICK_US UINT64_C(5000)
 
-enum order { ORDER_START = 1, ORDER_CANCEL = 2, ORDER_HOLD = 4, ORDER_SHRUNK = 8 };
+enum order {
+	ORDER_START = 1,
+	ORDER_CANCEL = 2,
+	ORDER_HOLD = 4,
+	ORDER_SHRUNK = 8,
+	ORDER_AT_ONCE = 16 /* with ORDER_CANCEL */
+};
 
 struct transfer {
 	TAILQ_ENTRY(transfer) link; /* of queue, later of ended */
@@ -117,9 +123,9 @@ int fetch_start(struct fetch *f, const struct transfer_request *rq, struct trans
 	return 0;
 }
 
-void fetch_cancel(struct fetch *f, struct transfer *t)
+void fetch_cancel(struct fetch *f, struct transfer *t, bool at_once)
 {
-	fetch_order(f, t, ORDER_CANCEL);
+	fetch_order(f, t, at_once ? ORDER_CANCEL | ORDER_AT_ONCE : ORDER_CANCEL);
 }
 
 void fetch_hold(struct fetch *f, struct transfer *t, bool hold)
@@ -182,7 +188,7 @@ static void fetch_obey(struct fetch *f, struct transfer *t, unsigned int orders,
 			run_start(r);
 	}
 	if (orders & ORDER_CANCEL)
-		run_cancel(r, false);
+		run_cancel(r, orders & ORDER_AT_ONCE);
 	if (orders & ORDER_HOLD)
 		run_hold(r, hold);
 	if (orders & ORDER_SHRUNK)

@@ -127,11 +127,12 @@ struct transfer_request {
  */
 int fetch_start(struct fetch *f, const struct transfer_request *rq, struct transfer **ret);
 /*
- * End it: CANCELLED, connection closed unless it is nearly done. From any thread; idempotent. These
- * three may cross end() on their way: within FETCH_LINGER_US after it they do nothing.
+ * End it: CANCELLED, connection closed unless it is nearly done and at_once is false. From any
+ * thread; idempotent, and the second may be the one that is at once. These three may cross end() on
+ * their way: within FETCH_LINGER_US after it they do nothing.
  */
 #define FETCH_LINGER_US UINT64_C(30000000)
-void fetch_cancel(struct fetch *f, struct transfer *t);
+void fetch_cancel(struct fetch *f, struct transfer *t, bool at_once);
 /* Stop reading, or go on. What the kernel has promised to take in still comes: see socket_bound().
  */
 void fetch_hold(struct fetch *f, struct transfer *t, bool hold);

@@ -32,7 +32,7 @@ struct run {
 	struct file *file;
 	int origin;
 	uint64_t asked_end, pos, kept;
-	bool connected, answered, cancelled, ended, whole, held, overlaps;
+	bool connected, answered, cancelled, hurried, ended, whole, held, overlaps;
 	enum prio prio; /* at its start */
 };
 
@@ -97,6 +97,21 @@ static bool wanted(const struct file *f, uint64_t off)
 	return false;
 }
 
+/* Somebody at another mirror of f is giving up a slot: it is worth waiting for. */
+static bool room_elsewhere(const struct file *f, int origin)
+{
+	const struct run *r;
+
+	TAILQ_FOREACH (r, &m.runs, entry) {
+		bool mirror =
+			f->origin[0] == r->origin || (f->sources > 1 && f->origin[1] == r->origin);
+
+		if (mirror && r->origin != origin && r->hurried && !r->ended)
+			return true;
+	}
+	return false;
+}
+
 /* A demand that could start at this origin now, as far as can be seen from here. */
 static bool demand_could(int origin)
 {
@@ -110,7 +125,7 @@ static bool demand_could(int origin)
 		struct range in = range_to_blocks(w->range, w->file->size), gap;
 
 		if (w->prio != PRIO_DEMAND || w->file->trouble || w->file->origin[0] != origin ||
-		    m.no_ranges[origin])
+		    m.no_ranges[origin] || room_elsewhere(w->file, origin))
 			continue;
 		while (rangeset_next_gap(&w->file->have, in, &gap) == 0) {
 			for (uint64_t off = gap.off; off < gap.end; off += BLOCK_SIZE) {
@@ -182,7 +197,7 @@ static void op_start(void *ctx, struct lease *l)
 	r->prio = l->prio;
 	l->user = r;
 	TAILQ_FOREACH (o, &m.runs, entry) {
-		if (o->ended || o->cancelled)
+		if (o->ended)
 			continue;
 		here += o->origin == r->origin;
 		all++;
@@ -204,14 +219,15 @@ static void op_shrunk(void *ctx, struct lease *l)
 		fail("S2: bad cut");
 }
 
-static void op_cancel(void *ctx, struct lease *l)
+static void op_cancel(void *ctx, struct lease *l, bool at_once)
 {
 	struct run *r = l->user;
 
 	(void)ctx;
-	if (r->cancelled || r->ended)
+	if ((r->cancelled && (!at_once || r->hurried)) || r->ended)
 		fail("cancelled twice or after its end");
 	r->cancelled = true;
+	r->hurried = at_once;
 }
 
 static void op_hold(void *ctx, struct lease *l, bool hold)

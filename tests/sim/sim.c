@@ -73,11 +73,12 @@ static void op_shrunk(void *ctx, struct lease *l)
 	(void)l;
 }
 
-static void op_cancel(void *ctx, struct lease *l)
+static void op_cancel(void *ctx, struct lease *l, bool at_once)
 {
 	struct flow *fl = l->user;
 
 	(void)ctx;
+	(void)at_once;
 	fl->cancelled = true;
 }
 

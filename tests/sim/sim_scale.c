@@ -60,6 +60,13 @@ static void op_lease(void *ctx, struct lease *l)
 	(void)l;
 }
 
+static void op_cancel(void *ctx, struct lease *l, bool at_once)
+{
+	(void)ctx;
+	(void)l;
+	(void)at_once;
+}
+
 static void op_hold(void *ctx, struct lease *l, bool hold)
 {
 	(void)ctx;
@@ -82,7 +89,7 @@ static void op_failed(void *ctx, void *user, enum verdict why)
 	failures++;
 }
 
-static const struct sched_ops ops = {op_next_gap, op_start,	op_lease,  op_lease,
+static const struct sched_ops ops = {op_next_gap, op_start,	op_lease,  op_cancel,
 				     op_hold,	  op_satisfied, op_failed, op_failed};
 
 static void begin(void)

@@ -114,7 +114,7 @@ START_TEST(awaited_block_comes_at_once)
 	caller_start(&c, test_fetch);
 	caller_wait_bytes(&c, BLOCK_SIZE);
 	ck_assert_uint_eq(caller_bytes(&c), BLOCK_SIZE);
-	fetch_cancel(test_fetch, c.transfer);
+	fetch_cancel(test_fetch, c.transfer, false);
 	caller_wait(&c);
 	assert_right(&c);
 	assert_verdict(&c, VERDICT_CANCELLED);
@@ -134,7 +134,7 @@ START_TEST(whole_block_is_not_kept_back)
 	caller_start(&c, test_fetch);
 	caller_wait_bytes(&c, BLOCK_SIZE);
 	ck_assert_uint_ge(clock_now_us() - begun, FLUSH_US);
-	fetch_cancel(test_fetch, c.transfer);
+	fetch_cancel(test_fetch, c.transfer, false);
 	caller_wait(&c);
 	assert_right(&c);
 	ck_assert_uint_eq(c.result.pos, BLOCK_SIZE);

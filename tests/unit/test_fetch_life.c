@@ -149,13 +149,13 @@ START_TEST(cancel_in_each_state)
 			caller_init(&c, server_url(server, paths[i]), 0, TOTAL);
 			caller_start(&c, test_fetch);
 			sleep_ms(wait_ms);
-			fetch_cancel(test_fetch, c.transfer);
-			fetch_cancel(test_fetch, c.transfer);
+			fetch_cancel(test_fetch, c.transfer, false);
+			fetch_cancel(test_fetch, c.transfer, false);
 			caller_wait(&c);
 			assert_right(&c);
 			assert_verdict(&c, VERDICT_CANCELLED);
 			/* crossing the end */
-			fetch_cancel(test_fetch, c.transfer);
+			fetch_cancel(test_fetch, c.transfer, false);
 			fetch_hold(test_fetch, c.transfer, true);
 			fetch_shrunk(test_fetch, c.transfer);
 		}
@@ -165,6 +165,31 @@ END_TEST
 
 /* No name server answers on a port that nobody listens on; whatever it is, cancelling does not
  * wait. */
+/* A short rest is read for its connection's sake, for a moment; not by who is told to hurry. */
+START_TEST(cancel_at_once)
+{
+	uint64_t least_us[2] = {UINT64_MAX, UINT64_MAX};
+
+	for (unsigned int i = 0; i < 10; i++) {
+		struct caller c;
+		uint64_t begun;
+
+		caller_init(&c, server_url(server, "/drip"), 0, BLOCK_SIZE);
+		caller_start(&c, test_fetch);
+		sleep_ms(60);
+		begun = clock_now_us();
+		fetch_cancel(test_fetch, c.transfer, false);
+		if (i % 2)
+			fetch_cancel(test_fetch, c.transfer, true);
+		caller_wait(&c);
+		assert_verdict(&c, VERDICT_CANCELLED);
+		least_us[i % 2] = min_u64(least_us[i % 2], clock_now_us() - begun);
+	}
+	ck_assert_uint_ge(least_us[0], 50 * USEC_PER_MS);
+	ck_assert_uint_lt(least_us[1], 50 * USEC_PER_MS);
+}
+END_TEST
+
 START_TEST(cancel_while_resolving)
 {
 	struct caller c[8];
@@ -176,7 +201,7 @@ START_TEST(cancel_while_resolving)
 		snprintf(url, sizeof(url), "http://host-%u.invalid/", i);
 		caller_init(&c[i], url, 0, MIB);
 		caller_start(&c[i], test_fetch);
-		fetch_cancel(test_fetch, c[i].transfer);
+		fetch_cancel(test_fetch, c[i].transfer, false);
 	}
 	for (unsigned int i = 0; i < 8; i++)
 		caller_wait(&c[i]);
@@ -277,7 +302,7 @@ START_TEST(cancel_while_held)
 	fetch_hold(test_fetch, c.transfer, true);
 	sleep_ms(50);
 	caller_set_end(&c, MIB);
-	fetch_cancel(test_fetch, c.transfer);
+	fetch_cancel(test_fetch, c.transfer, false);
 	caller_wait(&c);
 	assert_right(&c);
 	assert_verdict(&c, VERDICT_CANCELLED);
@@ -431,6 +456,7 @@ int main(void)
 	tcase_add_test(t, connect_timeout);
 	tcase_add_test(t, refusal_does_not_wait);
 	tcase_add_test(t, cancel_in_each_state);
+	tcase_add_test(t, cancel_at_once);
 	tcase_add_test(t, cancel_while_resolving);
 	tcase_add_test(t, free_ends_everything);
 	tcase_add_test(t, hold_and_go_on);

@@ -23,7 +23,7 @@ static uint64_t now;
 static struct lease *started[MAX];
 static unsigned int starts, cancels, holds, shrinks, satisfied, failed, probes_failed;
 static struct lease *last_cancelled, *last_held;
-static bool last_hold;
+static bool last_hold, last_at_once;
 static enum verdict last_why;
 
 static int op_next_gap(void *ctx, void *task_user, struct range within, struct range *ret)
@@ -47,10 +47,11 @@ static void op_shrunk(void *ctx, struct lease *l)
 	shrinks++;
 }
 
-static void op_cancel(void *ctx, struct lease *l)
+static void op_cancel(void *ctx, struct lease *l, bool at_once)
 {
 	(void)ctx;
 	last_cancelled = l;
+	last_at_once = at_once;
 	cancels++;
 }
 
@@ -170,6 +171,11 @@ static void finish(struct lease *l, enum verdict v, uint64_t pos)
 	sched_lease_ended(s, l, v, pos, 0, now);
 	sched_lease_written(s, l, now);
 	tick(0);
+}
+
+static bool cancelled(struct lease *l)
+{
+	return lease_priv(l)->cancelled;
 }
 
 static uint64_t end_of(const struct lease *l)
@@ -390,18 +396,108 @@ START_TEST(a_demand_takes_the_slot_of_the_lowest)
 	tick(0);
 	ck_assert_uint_eq(cancels, 1);
 	ck_assert_ptr_eq(last_cancelled, started[0]);
+	ck_assert(last_at_once);
+	/* Not before the server is rid of the other: it counts them as well. */
+	tick(MS);
+	ck_assert_uint_eq(cancels, 1);
+	ck_assert_uint_eq(starts, 1);
+	finish(started[0], VERDICT_CANCELLED, 0);
 	ck_assert_uint_eq(starts, 2);
 	ck_assert_int_eq(started[1]->prio, PRIO_DEMAND);
 	/* Two demands: nobody to take a slot from. */
 	want(700 * MIB, 700 * MIB + 1, PRIO_DEMAND);
 	tick(0);
 	ck_assert_uint_eq(starts, 2);
-	finish(started[0], VERDICT_CANCELLED, 0);
+	ck_assert_uint_eq(cancels, 1);
 	finish(started[1], VERDICT_PART, 900 * MIB + BLOCK_SIZE);
 	ck_assert_uint_eq(starts, 3);
 	ck_assert_uint_eq(started[2]->off, 700 * MIB);
 	sched_task_close(s, task, now);
 	finish(started[2], VERDICT_CANCELLED, 0);
+	sched_free(s);
+	rangeset_done(&have);
+}
+END_TEST
+
+/* Those who wait displace one each, and no more. */
+START_TEST(as_many_are_displaced_as_demands_wait)
+{
+	struct sched_task *other[2];
+	struct sched_want *w;
+	bool ended[MAX] = {false};
+	enum verdict why;
+
+	defaults();
+	cfg.connections = 4;
+	begin(1024 * MIB, 1);
+	want(0, 1024 * MIB, PRIO_BACKFILL);
+	tick(0);
+	ck_assert_uint_eq(starts, 4);
+	for (unsigned int i = 0; i < 2; i++) {
+		ck_assert_int_eq(sched_task_new(s, MIB, origin, 1, NULL, &other[i]), 0);
+		ck_assert_int_eq(sched_want_add(s, other[i], range_make(0, 1), PRIO_DEMAND, NULL,
+						now, &w, &why),
+				 0);
+	}
+	tick(0);
+	ck_assert_uint_eq(cancels, 2);
+	ck_assert_uint_eq(starts, 4);
+	for (unsigned int i = 0; i < 4; i++) {
+		ended[i] = cancelled(started[i]);
+		if (ended[i])
+			finish(started[i], VERDICT_CANCELLED, 0);
+	}
+	ck_assert_uint_eq(starts, 6);
+	ck_assert_int_eq(started[4]->prio, PRIO_DEMAND);
+	ck_assert_int_eq(started[5]->prio, PRIO_DEMAND);
+	ck_assert_uint_eq(cancels, 2);
+	for (unsigned int i = 0; i < 2; i++)
+		sched_task_close(s, other[i], now);
+	sched_task_close(s, task, now);
+	for (unsigned int i = 0; i < starts; i++) {
+		if (!ended[i])
+			finish(started[i], VERDICT_CANCELLED, 0);
+	}
+	sched_free(s);
+	rangeset_done(&have);
+}
+END_TEST
+
+/* What ends in its own time has a slot until then; who waits for that makes it hurry. */
+START_TEST(one_that_is_ending_is_told_to_hurry)
+{
+	struct sched_task *other;
+	struct sched_want *w;
+	enum verdict why;
+
+	defaults();
+	cfg.max_per_origin = 1;
+	begin(MIB, 1);
+	ck_assert_int_eq(sched_task_new(s, MIB, origin, 1, NULL, &other), 0);
+	ck_assert_int_eq(sched_want_add(s, other, range_make(0, 1), PRIO_DEMAND, NULL, now, &w,
+					&why),
+			 0);
+	tick(0);
+	ck_assert_uint_eq(starts, 1);
+	sched_task_close(s, other, now);
+	ck_assert_uint_eq(cancels, 1);
+	ck_assert(!last_at_once);
+	want(0, MIB, PRIO_FILL);
+	tick(0);
+	ck_assert_uint_eq(cancels, 1);
+	ck_assert_uint_eq(starts, 1);
+	want(0, 1, PRIO_DEMAND);
+	tick(0);
+	ck_assert_uint_eq(cancels, 2);
+	ck_assert(last_at_once);
+	ck_assert_uint_eq(starts, 1);
+	tick(0);
+	ck_assert_uint_eq(cancels, 2);
+	finish(started[0], VERDICT_CANCELLED, 0);
+	ck_assert_uint_eq(starts, 2);
+	ck_assert_int_eq(started[1]->prio, PRIO_DEMAND);
+	sched_task_close(s, task, now);
+	finish(started[1], VERDICT_CANCELLED, 0);
 	sched_free(s);
 	rangeset_done(&have);
 }
@@ -931,9 +1027,10 @@ START_TEST(probes)
 	ck_assert_uint_eq(starts, 1);
 	sched_task_probe(s, task, PRIO_DEMAND, now);
 	tick(0);
-	ck_assert_uint_eq(starts, 2);
+	ck_assert_uint_eq(starts, 1);
 	ck_assert_ptr_eq(last_cancelled, started[0]);
 	finish(started[0], VERDICT_CANCELLED, 0);
+	ck_assert_uint_eq(starts, 2);
 	finish(started[1], VERDICT_DENIED, 0);
 	ck_assert_uint_eq(starts, 3);
 	finish(started[2], VERDICT_DENIED, 0);
@@ -1126,6 +1223,8 @@ int main(void)
 	tcase_add_test(tc, a_demand_far_ahead_cuts_the_lease_and_holds_it);
 	tcase_add_test(tc, a_hold_leaves_five_percent);
 	tcase_add_test(tc, a_demand_takes_the_slot_of_the_lowest);
+	tcase_add_test(tc, as_many_are_displaced_as_demands_wait);
+	tcase_add_test(tc, one_that_is_ending_is_told_to_hurry);
 	tcase_add_test(tc, a_covered_window_raises_its_lease);
 	tcase_add_test(tc, window_asks_backfill_to_end_soon);
 	tcase_add_test(tc, mirrors_in_order_and_the_end_of_all);

@@ -1,7 +1,7 @@
 /*
  * handle_drop.c - forget the cached bytes of files
  *
- * One after the other: each waits until it is durably forgotten.
+ * Some at a time: each time it waits until they are durably forgotten.
  */
 #include "base/clock.h"
 #include "daemon/orders.h"
@@ -13,38 +13,64 @@ struct drop {
 	struct selection sel;
 	struct order_progress p;
 	uint64_t dropped; /* files */
+
+	struct object *obj[OBJECTS_DROP_MAX]; /* that are to be forgotten together; references */
+	uint32_t index[OBJECTS_DROP_MAX];
+	uint64_t bytes[OBJECTS_DROP_MAX]; /* that they had */
+	size_t count;
 };
+
+static int say_failed(struct drop *d, uint32_t index, int error)
+{
+	json_t *path = select_path(d->sel.manifest, index);
+	int r = select_failed(d->call, json_string_value(path), strerror(-error));
+
+	d->p.files_failed++;
+	json_decref(path);
+	return r;
+}
+
+/* 0, or -EPIPE: the client is gone. */
+static int drop_gathered(struct drop *d)
+{
+	int error = objects_drop(d->obj, d->count), r = 0;
+
+	for (size_t i = 0; i < d->count; i++) {
+		if (error == 0) {
+			fs_forget(mount_fs(orders_mount(d->od)), d->obj[i]);
+			d->dropped += d->bytes[i] > 0;
+			d->p.bytes += d->bytes[i];
+		} else if (r == 0) {
+			r = say_failed(d, d->index[i], error);
+		}
+		object_put(d->obj[i]);
+	}
+	d->p.files_done += d->count;
+	d->count = 0;
+	return r;
+}
 
 /* 0, or -EPIPE: the client is gone. */
 static int drop_one(struct drop *d, uint32_t index)
 {
 	struct engine *e = mount_engine(orders_mount(d->od));
 	struct object_info info = {0};
-	struct object *o;
-	json_t *path;
 	int r;
 
 	/* One in memory may have nothing yet and be about to be filled. */
 	if (engine_peek(e, d->sel.manifest, index, &info) != -ENOMEM && info.bytes_cached == 0 &&
-	    !info.in_memory)
-		return 0;
-	r = engine_object(e, d->sel.manifest, index, &o);
-	if (r == 0) {
-		r = object_drop(o);
-		if (r == 0)
-			fs_forget(mount_fs(orders_mount(d->od)), o);
-		object_put(o);
-	}
-	if (r == 0) {
-		d->dropped += info.bytes_cached > 0;
-		d->p.bytes += info.bytes_cached;
+	    !info.in_memory) {
+		d->p.files_done++;
 		return 0;
 	}
-	d->p.files_failed++;
-	path = select_path(d->sel.manifest, index);
-	r = select_failed(d->call, json_string_value(path), strerror(-r));
-	json_decref(path);
-	return r;
+	r = engine_object(e, d->sel.manifest, index, &d->obj[d->count]);
+	if (r < 0) {
+		d->p.files_done++;
+		return say_failed(d, index, r);
+	}
+	d->index[d->count] = index;
+	d->bytes[d->count++] = info.bytes_cached;
+	return d->count == OBJECTS_DROP_MAX ? drop_gathered(d) : 0;
 }
 
 static int report(struct drop *d)
@@ -72,10 +98,13 @@ int order_drop(void *ctx, struct control_call *call, const json_t *request, json
 	d.p.next_us = clock_now_us() + ORDER_PROGRESS_US;
 	for (size_t i = 0; i < d.sel.count && r == 0; i++) {
 		r = drop_one(&d, d.sel.item[i].index);
-		d.p.files_done++;
 		if (r == 0)
 			r = report(&d);
 	}
+	if (r == 0)
+		r = drop_gathered(&d);
+	for (size_t i = 0; i < d.count; i++)
+		object_put(d.obj[i]);
 	if (r == 0)
 		*ret_result =
 			json_pack("{s:o,s:o,s:o,s:o}", "files", json_number(d.p.files),

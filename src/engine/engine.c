@@ -286,17 +286,34 @@ static void drop_end(struct engine *e, struct msg *m)
 	errand_done(r);
 }
 
+int objects_drop(struct object **list, size_t count)
+{
+	struct version *version[OBJECTS_DROP_MAX] = {NULL};
+	struct store *store = count ? list[0]->e->store : NULL;
+	size_t begun = 0;
+	int r = 0, error;
+
+	assert(count <= OBJECTS_DROP_MAX);
+	for (; begun < count && r == 0; begun++) {
+		struct object *o = list[begun];
+		uint64_t until_us = clock_now_us() + DROP_DRAIN_US;
+
+		while (errand_run(o->e, o, drop_begin) && clock_now_us() < until_us)
+			nanosleep(&(struct timespec){.tv_nsec = 5000000}, NULL);
+		r = store_drop_begin(store, &o->key, &version[begun]);
+	}
+	error = begun ? store_drop_wait(store) : 0;
+	for (size_t i = 0; i < begun; i++) {
+		version_put(version[i]);
+		if (error == 0 && (r == 0 || i + 1 < begun))
+			errand_run(list[i]->e, list[i], drop_end);
+	}
+	return r ? r : error;
+}
+
 int object_drop(struct object *o)
 {
-	uint64_t until_us = clock_now_us() + DROP_DRAIN_US;
-	int r;
-
-	while (errand_run(o->e, o, drop_begin) && clock_now_us() < until_us)
-		nanosleep(&(struct timespec){.tv_nsec = 5000000}, NULL);
-	r = store_drop(o->e->store, &o->key);
-	if (r == 0)
-		errand_run(o->e, o, drop_end);
-	return r;
+	return objects_drop(&o, 1);
 }
 
 static void forget_failed(struct engine *e, struct msg *m)

@@ -127,6 +127,9 @@ void fill_cancel(struct fill *f);
  * orders with -ECANCELED; readers fetch anew. 0 or -errno of the store.
  */
 int object_drop(struct object *o);
+/* The same for several, at most OBJECTS_DROP_MAX, in one commit. 0: all; -errno: some are not. */
+#define OBJECTS_DROP_MAX 64
+int objects_drop(struct object **list, size_t count);
 int object_verify(struct object *o, uint64_t *ret_blocks, uint64_t *ret_bad);
 /* Backfill everything of m (--fill all), ask unknown sizes of m; both go on in the background. */
 void engine_fill_manifest(struct engine *e, struct manifest *m);

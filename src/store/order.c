@@ -17,7 +17,7 @@ int store_checkpoint(struct store *s)
 	return r;
 }
 
-static int forget_round(struct store *s)
+int store_drop_wait(struct store *s)
 {
 	int r;
 
@@ -28,20 +28,37 @@ static int forget_round(struct store *s)
 	return r;
 }
 
-int store_drop(struct store *s, const struct object_key *key)
+int store_drop_begin(struct store *s, const struct object_key *key, struct version **ret_version)
 {
 	struct version *v = NULL;
 	int r;
 
 	r = store_version_by_id(s, key, 0, &v);
+	if (r == -ENOENT) {
+		*ret_version = NULL;
+		return 0;
+	}
 	if (r)
-		return r == -ENOENT ? 0 : r;
+		return r;
 	version_wait_loaded(v);
 	mtx_lock(&v->lock);
 	r = version_condemn_locked(v, (struct range){0, extmap_size(v->map)});
 	mtx_unlock(&v->lock);
-	if (!r)
-		r = forget_round(s);
+	if (r)
+		version_put(v);
+	else
+		*ret_version = v;
+	return r;
+}
+
+int store_drop(struct store *s, const struct object_key *key)
+{
+	struct version *v = NULL;
+	int r;
+
+	r = store_drop_begin(s, key, &v);
+	if (!r && v)
+		r = store_drop_wait(s);
 	version_put(v);
 	return r;
 }
@@ -143,7 +160,7 @@ int store_verify(struct store *s, const struct object_key *key, uint64_t *ret_bl
 	}
 	atomic_fetch_add(&s->bad_blocks, bad);
 	if (!r && bad)
-		r = forget_round(s);
+		r = store_drop_wait(s);
 	free(c);
 	version_put(v);
 	if (r && r != -ENOENT)

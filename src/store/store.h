@@ -93,6 +93,13 @@ int store_version_open(struct store *s, const struct object_key *key,
 int store_checkpoint(struct store *s);
 /* Forget cached bytes of the version or object (drop); waits until they are durably forgotten. */
 int store_drop(struct store *s, const struct object_key *key);
+/*
+ * The same in two steps, so that many are forgotten in one commit: begin for each, then wait once,
+ * then put each *ret_version (NULL: it has none). 0 or -errno, each of which is that of all for the
+ * second.
+ */
+int store_drop_begin(struct store *s, const struct object_key *key, struct version **ret_version);
+int store_drop_wait(struct store *s);
 /* Check every cached block of key against its checksum, drop wrong ones; *ret_bad counts blocks. */
 int store_verify(struct store *s, const struct object_key *key, uint64_t *ret_blocks,
 		 uint64_t *ret_bad);

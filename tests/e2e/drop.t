@@ -43,4 +43,14 @@ is 'what is not there' $? 1
 is 'one line' "$(wc -l <"$T/err")" 1
 "$RGETFS" drop 2>/dev/null
 is 'bad usage' $? 2
+
+# Many files take few commits.
+unmnt
+for i in $(seq 1000); do printf '%s/n/%d\n size=1000\n' "$U" "$i"; done >"$T/list"
+ctl '/n/* size=1000'
+must_mnt --fill=none --cache-name=many
+ok 'a thousand files' "$RGETFS" fill -q "$M"
+at_most 'dropping them, ms' "$(took_ms "$RGETFS" drop "$M")" 5000
+is 'all of them' "$(total bytes_cached)" 0
+ok 'they come again' content "$M/500" /n/500
 done_testing

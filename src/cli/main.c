@@ -130,7 +130,8 @@ int main(int argc, char **argv)
 	} else if (cmd) {
 		status = cmd->run(cmd, argc - 2, argv + 2);
 	} else if (argc > 2 && (argv[1][0] == '/' || strstr(argv[1], "://"))) {
-		if (geteuid() == 0) { /* the same cache at boot, where there is no home, and by hand */
+		if (geteuid() ==
+		    0) { /* the same cache at boot, where there is no home, and by hand */
 			unsetenv("HOME");
 			unsetenv("XDG_CACHE_HOME");
 		}

@@ -115,7 +115,8 @@ struct sched *sched_new(const struct sched_config *cfg, const struct sched_ops *
 /* All tasks must be gone. */
 void sched_free(struct sched *s);
 
-/* key: any unique text (scheme://host:port). Borrowed: lives until it is dropped. NULL: no memory. */
+/* key: any unique text (scheme://host:port). Borrowed: lives until it is dropped. NULL: no memory.
+ */
 struct sched_origin *sched_origin_get(struct sched *s, const char *key);
 /*
  * Forget o, and what was measured of it. False: a task, lease or ban of it remains, and so does it.

@@ -48,7 +48,8 @@ int order_verify(void *ctx, struct control_call *call, const json_t *request, js
 /* handle_fill.c: fills that nobody waits for, each on a thread. */
 struct fill_job;
 LIST_HEAD(fill_jobs, fill_job);
-/* Those of sel that any fill has not begun with are not begun; what it has begun is the engine's to end. */
+/* Those of sel that any fill has not begun with are not begun; what it has begun is the engine's to
+ * end. */
 struct selection;
 void fill_jobs_drop(struct orders *od, const struct selection *sel);
 /* The list of them, and of all that run; guarded by orders_lock(). */

@@ -169,7 +169,8 @@ struct engine {
 };
 
 /* ---- origins (origin.c) ---- */
-/* Of a URL; made if new: a reference. NULL: no memory, or not a URL. Any thread, as the next two. */
+/* Of a URL; made if new: a reference. NULL: no memory, or not a URL. Any thread, as the next two.
+ */
 struct origin *origin_get(struct engine *e, const char *url);
 struct origin *origin_ref(struct engine *e, struct origin *o);
 /* NULL is fine. */
@@ -413,8 +414,8 @@ bool task_admit(struct task *t, uint64_t now_us);
 void task_resolve(struct task *t, unsigned int index, char *url, uint64_t until_us);
 /* Once a second: redirects that may not be used any more. */
 void hints_sweep(struct engine *e, uint64_t now_us);
-/* The origin of url as the sched knows it, borrowed until the next origins_trim(); NULL: of none, or
- * no memory. Engine thread. */
+/* The origin of url as the sched knows it, borrowed until the next origins_trim(); NULL: of none,
+ * or no memory. Engine thread. */
 struct origin *origin_enter(struct engine *e, const char *url);
 /* Copy what the sched knows of o for other threads. Engine thread. */
 void origin_publish(struct origin *o);

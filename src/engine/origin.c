@@ -2,8 +2,8 @@
  * origin.c - one struct for each scheme, host and port that objects come from
  *
  * Any thread finds them; there are few, so a list will do until somebody mounts thousands of hosts.
- * Objects and tasks hold references; of the others ORIGINS_MAX are remembered, with what is known of
- * them.
+ * Objects and tasks hold references; of the others ORIGINS_MAX are remembered, with what is known
+ * of them.
  */
 #include "base/clock.h"
 #include "core/url.h"

@@ -183,7 +183,7 @@ void object_disown(struct object *o, unsigned int url, unsigned int urls, uint64
 
 	o->sources_long |= UINT64_C(1) << url;
 	o->sources_long_us = now_us;
-	if (o->sources_long + 1 == UINT64_C(1) << urls)
+	if (o->sources_long == UINT64_MAX >> (64 - urls)) /* 1 to MANIFEST_URLS_MAX: 64 */
 		object_failed(o, VERDICT_SIZE);
 	object_changed(o, &same, o->size);
 }

@@ -8,6 +8,13 @@
 #include "base/clock.h"
 #include "engine/internal.h"
 
+/*
+ * So long a redirect is used again whatever it says: sites that forbid it for each of their files
+ * are common, and a question before each range would double what a read takes. Validators tell a
+ * change.
+ */
+#define HINT_MIN_S 10
+
 static uint64_t to_object(const struct pull *p, uint64_t wire)
 {
 	return wire > p->slice_off ? wire - p->slice_off : 0;
@@ -117,7 +124,9 @@ static enum transfer_answer pull_on_head(void *user, enum verdict v, const struc
 	p->total = answered_size(p, use->total);
 	p->resolved = resolved ? strdup(resolved) : NULL;
 	p->resolved_until_us =
-		fresh_s < 0 ? UINT64_MAX : clock_now_us() + (uint64_t)fresh_s * USEC_PER_SEC;
+		fresh_s < 0
+			? UINT64_MAX
+			: clock_now_us() + max_u64((uint64_t)fresh_s, HINT_MIN_S) * USEC_PER_SEC;
 	if (!same_version(p)) {
 		p->mismatch = true;
 		return TRANSFER_DROP;

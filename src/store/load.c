@@ -2,9 +2,9 @@
  * load.c - a recorded version comes into memory: its extents from the database, its file from the
  * directory
  *
- * On the database thread; readers park and writers wait for their turn until it is over. A file that is not the
- * recorded one (another inode, another length, gone) takes its extents with it: they are forgotten,
- * never guessed.
+ * On the database thread; readers park and writers wait for their turn until it is over. A file
+ * that is not the recorded one (another inode, another length, gone) takes its extents with it:
+ * they are forgotten, never guessed.
  */
 #include <inttypes.h>
 

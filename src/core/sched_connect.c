@@ -20,7 +20,7 @@
  *     one flow fills the link of 50 MiB/s             1 ms 1.0   20 ms .985  100 ms .92
  *
  * What still has to come must take 20 set-ups, by the first-byte time where that is the larger: 5
- * made no difference, 80 lost .03. For read-ahead a quarter counts, since its reader will go on:
+ * made no difference, 80 lost .03. For read-ahead a 16th counts, since its reader will go on:
  * without that a sequential reader of 50 MiB/s responses gets 255 instead of 437 MiB/s.
  *
  * A refused trial is withdrawn by not renewing its leases.
@@ -38,7 +38,7 @@
 /* Nothing is tried that would pay off after the end. */
 #define REMAINING_COSTS	 20
 #define REMAINING_MIN_US (100 * USEC_PER_MS)
-#define WINDOW_PART	 4
+#define WINDOW_PART	 16
 
 void connect_init(struct sched_task *t)
 {

@@ -166,6 +166,9 @@ int main(void)
 	sequential("C. 64 MiB, 4 MiB/s a response",
 		   (struct sim_server_config){.response_bps = 4 * MIB}, 64 * MIB, 128 * KIB, 1,
 		   false, 64 / 2.3);
+	sequential("C. the same, 20 ms",
+		   (struct sim_server_config){.think_us = 20 * MS, .response_bps = 4 * MIB},
+		   64 * MIB, 128 * KIB, 1, false, 64 / 1.6);
 	sequential("E'. 32 MiB, 200 ms", (struct sim_server_config){.think_us = 200 * MS}, 32 * MIB,
 		   128 * KIB, 1, false, 32 / 0.45);
 	sequential("I. 512 MiB, 20 ms, 50 MiB/s a response",

@@ -20,7 +20,7 @@
 #define COMMANDS_FEW 8
 /* Of one connection: itself, another that is kept for its server, and looking up a name. */
 #define OF_CONNECTION 3
-#define NEEDED	      (FIXED + COMMANDS_FEW + 16)
+#define NEEDED	      (FIXED + COMMANDS_FEW + 16U)
 #define PLENTY	      256
 #define FILES_MAX     1024
 

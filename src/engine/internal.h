@@ -447,8 +447,7 @@ void learned_recall_reads(struct object *o);
 void learned_forget_reads(struct object *o);
 void learned_done(struct engine *e);
 
-/* ---- pulls: one lease being fetched (pull.c on the fetch threads, lease.c on the engine thread)
- * ---- */
+/* ---- pulls: one lease being fetched (pull.c; lease.c and answer.c, on the engine thread) ---- */
 struct pull {
 	LIST_ENTRY(pull) link; /* task.pulls */
 	struct engine *e;
@@ -509,6 +508,10 @@ extern const struct transfer_ops pull_ops;
 extern const struct sched_ops engine_sched_ops;
 /* One chunk (or the transfer itself) less to wait for; the last posts written_msg. Any thread. */
 void pull_unpend(struct pull *p);
+/* Engine thread, as all below. */
+void pull_cancel(struct pull *p, bool at_once);
+/* Bytes that came count for its object, once each. */
+void pull_count(struct pull *p, uint64_t bytes);
 void pull_answered(struct engine *e, struct msg *m);
 void pull_progressed(struct engine *e, struct msg *m);
 void pull_ended(struct engine *e, struct msg *m);

@@ -1,4 +1,5 @@
 librgetfs_a_SOURCES += \
+	src/engine/answer.c \
 	src/engine/backfill.c \
 	src/engine/content.c \
 	src/engine/engine.c src/engine/engine.h \

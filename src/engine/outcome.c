@@ -1,7 +1,7 @@
 /*
  * outcome.c - what becomes of an object: its size known, every byte there, another version
  *
- * Callers: lease.c with what transfers told, content.c with what a digest said. The engine thread
+ * Callers: answer.c with what transfers told, content.c with what a digest said. The engine thread
  * alone enters. Each of these may change what a node of the file system shows, so each tells it.
  */
 #include "base/clock.h"

@@ -2,7 +2,7 @@
  * pull.c - a transfer's callbacks: what the fetch threads do for a lease
  *
  * Net calls in from a fetch thread; nothing here blocks. Bytes are handed to a writer, everything
- * else is noted in the pull and posted to the engine thread, which decides (lease.c). The one
+ * else is noted in the pull and posted to the engine thread, which decides (answer.c). The one
  * decision that must be made at once, whether an answer may be kept at all, is pull_head()'s.
  */
 #include "base/clock.h"

@@ -1,8 +1,8 @@
 /*
  * tell.c - what the log says of leases and of what became of them
  *
- * Callers: lease.c, on the engine thread, under no lock. Objects are shown by their path and
- * sources by scheme, host and port: no URL, so no secret either.
+ * Callers: lease.c and answer.c, on the engine thread, under no lock. Objects are shown by their
+ * path and sources by scheme, host and port: no URL, so no secret either.
  */
 #include "base/clock.h"
 #include "engine/internal.h"

@@ -260,7 +260,10 @@ static int prune(struct cache *c)
 				printf("%9s %s\n", format_size(size, json_get_number(one, "bytes")),
 				       name);
 		} else if (r != -EBUSY) {
-			fail(c, name, strerror(-r));
+			fail(c, name,
+			     r == -ENOTEMPTY ? "something lies in it that is not the cache's (move "
+					       "that away, then prune again)"
+					     : strerror(-r));
 		} else if (c->named) { /* of all of them one in use stays, which is no failure */
 			fail_used(c, name, one, owner);
 		}

@@ -15,8 +15,7 @@
 #include "base/log.h"
 #include "core/url.h"
 #include "daemon/paths.h"
-
-#define COPY_NAME "manifest"
+#include "store/cache.h"
 
 static bool is_url(const char *arg)
 {
@@ -120,7 +119,7 @@ static int write_all(int fd, const char *data, size_t len)
 static int keep_in(int dirfd, const struct download *d)
 {
 	struct timespec times[2] = {{.tv_nsec = UTIME_NOW}, {.tv_sec = d->last_modified}};
-	int fd = openat(dirfd, COPY_NAME ".new",
+	int fd = openat(dirfd, CACHE_MANIFEST_NEW_NAME,
 			O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC | O_NOFOLLOW, 0600);
 	int r;
 
@@ -132,7 +131,8 @@ static int keep_in(int dirfd, const struct download *d)
 	    ((d->last_modified != VALIDATOR_NO_TIME && futimens(fd, times) < 0) || fsync(fd) < 0))
 		r = -errno;
 	close(fd);
-	if (r == 0 && (renameat(dirfd, COPY_NAME ".new", dirfd, COPY_NAME) < 0 || fsync(dirfd) < 0))
+	if (r == 0 && (renameat(dirfd, CACHE_MANIFEST_NEW_NAME, dirfd, CACHE_MANIFEST_NAME) < 0 ||
+		       fsync(dirfd) < 0))
 		r = -errno;
 	return r;
 }
@@ -158,7 +158,7 @@ static int copy_of(const char *dir, struct download *ret)
 	struct stat st;
 	int fd, r;
 
-	if (asprintf(&path, "%s/" COPY_NAME, dir) < 0)
+	if (asprintf(&path, "%s/" CACHE_MANIFEST_NAME, dir) < 0)
 		return -ENOMEM;
 	fd = open(path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW);
 	free(path);

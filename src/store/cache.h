@@ -18,6 +18,9 @@
 
 #define CACHE_LOCK_NAME	 "lock"
 #define CACHE_FILES_NAME "files"
+/* The daemon's last good copy of a manifest given by URL, and the same while it is written. */
+#define CACHE_MANIFEST_NAME	"manifest"
+#define CACHE_MANIFEST_NEW_NAME CACHE_MANIFEST_NAME ".new"
 
 struct cache {
 	char *path; /* real path of the directory */

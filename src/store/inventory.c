@@ -160,13 +160,56 @@ static int unlink_one(void *ctx, int dirfd, const char *name)
 	return unlinkat(dirfd, name, 0) < 0 && errno != ENOENT ? -errno : 0;
 }
 
-/* What belongs to a cache, but the lock, which is held and goes last. */
-static int unlink_ours(void *ctx, int dirfd, const char *name)
+static bool is_database(const char *name)
+{
+	return strncmp(name, EXTDB_NAME, strlen(EXTDB_NAME)) == 0;
+}
+
+static bool is_copy(const char *name)
+{
+	return strcmp(name, CACHE_MANIFEST_NAME) == 0 || strcmp(name, CACHE_MANIFEST_NEW_NAME) == 0;
+}
+
+/* A stranger's in a cache's directory: removing that would leave half a cache, which nobody lists.
+ */
+static int refuse_stranger(void *ctx, int dirfd, const char *name)
 {
 	(void)ctx;
-	if (strncmp(name, EXTDB_NAME, strlen(EXTDB_NAME)) != 0)
-		return 0;
-	return unlink_one(NULL, dirfd, name);
+	(void)dirfd;
+	return is_database(name) || is_copy(name) || strcmp(name, CACHE_LOCK_NAME) == 0 ||
+			       strcmp(name, CACHE_FILES_NAME) == 0
+		       ? 0
+		       : -ENOTEMPTY;
+}
+
+static int unlink_copy(void *ctx, int dirfd, const char *name)
+{
+	return is_copy(name) ? unlink_one(ctx, dirfd, name) : 0;
+}
+
+static int unlink_database(void *ctx, int dirfd, const char *name)
+{
+	return is_database(name) ? unlink_one(ctx, dirfd, name) : 0;
+}
+
+/* The database and the held lock make it a cache: they go last, so that a failure can be tried
+ * again. */
+static int remove_content(struct cache *c)
+{
+	int r = each_name(c->dirfd, ".", refuse_stranger, NULL);
+
+	if (!r)
+		r = each_name(c->dirfd, CACHE_FILES_NAME, unlink_one, NULL);
+	if (!r && unlinkat(c->dirfd, CACHE_FILES_NAME, AT_REMOVEDIR) < 0)
+		r = -errno;
+	if (!r)
+		r = each_name(c->dirfd, ".", unlink_copy, NULL);
+	if (!r)
+		r = each_name(c->dirfd, ".", unlink_database, NULL);
+	/* Whoever waited for this lock sees that its name is gone, and starts over. */
+	if (!r && unlinkat(c->dirfd, CACHE_LOCK_NAME, 0) < 0)
+		r = -errno;
+	return r;
 }
 
 int inventory_remove(const char *root, const char *name, char owner[INVENTORY_TEXT_MAX])
@@ -188,14 +231,7 @@ int inventory_remove(const char *root, const char *name, char owner[INVENTORY_TE
 	}
 	r = cache_open(&c, path, "being removed", owner, INVENTORY_TEXT_MAX);
 	if (!r) {
-		r = each_name(c.dirfd, CACHE_FILES_NAME, unlink_one, NULL);
-		if (!r && unlinkat(c.dirfd, CACHE_FILES_NAME, AT_REMOVEDIR) < 0)
-			r = -errno;
-		if (!r)
-			r = each_name(c.dirfd, ".", unlink_ours, NULL);
-		/* Whoever waited for this lock sees that its name is gone, and starts over. */
-		if (!r && unlinkat(c.dirfd, CACHE_LOCK_NAME, 0) < 0)
-			r = -errno;
+		r = remove_content(&c);
 		if (!r && rmdir(path) < 0)
 			r = -errno;
 		cache_close(&c);

@@ -44,7 +44,10 @@ int inventory_check(const char *root, const char *name, bool checksums,
 		    void (*say)(void *ctx, const char *text), void *ctx,
 		    struct inventory_report *ret, char owner[INVENTORY_TEXT_MAX]);
 
-/* Remove a cache that nobody uses. 0, -EBUSY (owner), -ENOENT (no cache of ours), -errno. */
+/*
+ * Remove a cache that nobody uses, all of it. 0, -EBUSY (owner), -ENOENT (no cache of ours),
+ * -ENOTEMPTY (something else lies in its directory; nothing was removed), -errno.
+ */
 int inventory_remove(const char *root, const char *name, char owner[INVENTORY_TEXT_MAX]);
 
 #endif

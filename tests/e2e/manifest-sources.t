@@ -27,4 +27,17 @@ printf '{"path":"l/%s","urls":["%s/a","%s/b"],"id":"%s"}\n' 1 "$U" "$U" 1 >"$T/l
 printf '{"path":"l/2","url":"%s/b"}\n' "$U" >>"$T/list"
 must_mnt
 ok 'JSON Lines' content "$M/l/2" /b
+
+# All of a cache goes, the copy of its manifest too; what is not the cache's stays, and then so does the cache.
+unmnt
+cache() { "$RGETFS" cache "$@" --cache-dir="$T/cache"; }
+kept=$(dirname "$(find "$T/cache" -name manifest)")
+touch "$kept/mine"
+fails 'prune: a stranger in it' cache prune "${kept##*/}"
+like 'is said' "$(cache prune "${kept##*/}" 2>&1)" "^rgetfs: $kept: something lies in it that is not the cache's"
+ok 'it is a cache still' eval 'cache list --json | jq -e --arg n "${kept##*/}" "select(.name == \$n)"'
+ok 'with its manifest' test -s "$kept/manifest"
+rm "$kept/mine"
+ok 'prune' cache prune
+is 'nothing is left' "$(find "$T/cache" -mindepth 1)" ''
 done_testing

@@ -5,8 +5,28 @@
 
 #include <sys/stat.h>
 #include <sys/statvfs.h>
+#include <sys/sysmacros.h>
+
+#include "daemon/mounts.h"
 
 #define FUSE_CONF "/etc/fuse.conf"
+
+/* A mount of rgetfs is what lies uppermost there: a second one would only hide it. */
+static int check_free(const char *real, dev_t dev, char error[MANIFEST_ERROR_MAX])
+{
+	struct mount_entry m;
+	int r;
+
+	if (mounts_at(real, &m) < 0)
+		return 0;
+	r = makedev(m.major, m.minor) == dev ? -EBUSY : 0;
+	if (r < 0)
+		snprintf(error, MANIFEST_ERROR_MAX,
+			 "%s: %s is mounted there already (rgetfs unmount %s ends that)", real,
+			 m.source, real);
+	mount_entry_done(&m);
+	return r;
+}
 
 int check_mountpoint(const char *path, char **ret_real, char error[MANIFEST_ERROR_MAX])
 {
@@ -22,7 +42,7 @@ int check_mountpoint(const char *path, char **ret_real, char error[MANIFEST_ERRO
 		if (r == -ENOTCONN)
 			snprintf(
 				error, MANIFEST_ERROR_MAX,
-				"%s: a mount whose daemon is dead lies there (fusermount3 -u %s frees it)",
+				"%s: a mount whose daemon is dead lies there (rgetfs unmount %s frees it)",
 				path, path);
 		else
 			snprintf(error, MANIFEST_ERROR_MAX, "%s: %s%s", path, strerror(-r),
@@ -33,6 +53,11 @@ int check_mountpoint(const char *path, char **ret_real, char error[MANIFEST_ERRO
 		snprintf(error, MANIFEST_ERROR_MAX, "%s: not a directory", path);
 		free(real);
 		return -ENOTDIR;
+	}
+	r = check_free(real, st.st_dev, error);
+	if (r < 0) {
+		free(real);
+		return r;
 	}
 	*ret_real = real;
 	return 0;

@@ -6,8 +6,10 @@
 
 #include "manifest/manifest.h"
 
-/* An existing directory that answers: *ret_real is its resolved path, malloc'ed. 0, or -errno and a
- * line. */
+/*
+ * An existing directory that answers and on which no rgetfs is mounted: *ret_real is its resolved
+ * path, malloc'ed. 0, or -errno and a line.
+ */
 int check_mountpoint(const char *path, char **ret_real, char error[MANIFEST_ERROR_MAX]);
 /* May this user say --allow-other? 0, or -EPERM and a line. */
 int check_allow_other(bool allow_other, char error[MANIFEST_ERROR_MAX]);

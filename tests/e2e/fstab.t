@@ -23,6 +23,10 @@ ok 'unmount' unmnt
 by_mount8() { # HOW
 	ok "$1: mount -t fuse.rgetfs" mount -t fuse.rgetfs "$T/list" "$M" -o "cache-dir=$T/cache,allow_other,_netdev,nofail"
 	ok "$1: reads at once" content "$M/a" /a
+	fails "$1: not a second time" mount -t fuse.rgetfs "$T/list" "$M" -o "cache-dir=$T/cache2"
+	like "$1: why" "$(mount -t fuse.rgetfs "$T/list" "$M" -o "cache-dir=$T/cache2" 2>&1)" \
+		"^rgetfs: $M: $T/list is mounted there already \(rgetfs unmount $M ends that\)"
+	is "$1: nothing is stacked" "$(awk -v m="$M" '$2 == m' /proc/mounts | wc -l)" 1
 	is "$1: type" "$(awk -v m="$M" '$2 == m { print $3 }' /proc/mounts)" fuse.rgetfs
 	ok "$1: umount" umount "$M"
 }

@@ -48,8 +48,16 @@ is 'unmount of nothing: exit status' $? 1
 # ---- it lives ----
 must_mnt --fill=none
 pid=$(pid_of)
-refused_twice=$(mnt 2>&1)
+mkdir "$T/other"
+refused_twice=$("$RGETFS" mount --cache-dir="$T/cache" "$T/list" "$T/other" 2>&1)
 like 'mounted twice: names PID and mountpoint' "$refused_twice" "$pid .*$M"
+for other in "$M" "$T/link"; do # another cache: nothing else refuses it
+	there=$("$RGETFS" mount --cache-dir="$T/cache2" "$T/list" "$other" 2>&1)
+	is 'a mount lies there: exit status' $? 1
+	is 'a mount lies there: what, and how it ends' "$there" \
+		"rgetfs: $M: $T/list is mounted there already (rgetfs unmount $M ends that)"
+done
+is 'nothing is stacked' "$(awk -v m="$M" '$5 == m' /proc/self/mountinfo | wc -l)" 1
 is 'an error for what is no request' "$(control 'nonsense' | jq .ok)" false
 is 'an error for an unknown command' "$(control '{"command":"x"}' | jq -r .errno)" 38
 ok 'checkpoint' eval '[ "$(control "{\"command\":\"checkpoint\"}" | jq .ok)" = true ]'
@@ -118,7 +126,7 @@ pid=$(pid_of)
 kill -9 "$pid"
 wait_for 5 gone "$pid"
 dead=$(mnt 2>&1)
-like 'dead: named, with the line that frees it' "$dead" "$M: .*dead.*fusermount3 -u $M"
+like 'dead: named, with the line that frees it' "$dead" "$M: .*dead.*rgetfs unmount $M"
 ok 'dead: unmount frees it' unmnt
 fails 'dead: gone' mounted
 must_mnt --fill=none

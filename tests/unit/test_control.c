@@ -263,7 +263,6 @@ START_TEST(no_descriptor_is_told_so)
 {
 	struct control_client c = client(), waits;
 	struct rlimit before, few;
-	int fd;
 
 	ck_assert_int_eq(ask(&c, "echo"), 0);
 	ck_assert_int_eq(getrlimit(RLIMIT_NOFILE, &before), 0);
@@ -271,7 +270,7 @@ START_TEST(no_descriptor_is_told_so)
 	few.rlim_cur = 100;
 	ck_assert_int_eq(setrlimit(RLIMIT_NOFILE, &few), 0);
 	/* One is left for the client itself, none for the daemon. */
-	while ((fd = dup(STDIN_FILENO)) >= 0)
+	while (dup(STDIN_FILENO) >= 0)
 		;
 	close(99);
 	waits = client();

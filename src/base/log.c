@@ -2,11 +2,14 @@
  * log.c - one line to a person: stderr, a file or syslog
  *
  * Any thread enters. A line is formatted outside the lock and written by one write(2), so that
- * lines of several threads never mix.
+ * lines of several threads never mix. A daemon does not wait for whoever reads its log: it would
+ * stop serving for a full pipe.
  */
 #include "base/log.h"
 
 #include <fcntl.h>
+#include <poll.h>
+#include <pthread.h>
 #include <stdarg.h>
 #include <stdatomic.h>
 #include <sys/uio.h>
@@ -30,6 +33,11 @@ _Static_assert(ARRAY_SIZE(levels) == LOG_LEVEL_COUNT, "name every log_level");
 static atomic_int current_level = LOG_LEVEL_INFO;
 static atomic_int current_target = LOG_TO_STDERR;
 static atomic_int file_fd = -1;
+static atomic_bool waits = true; /* for a pipe or terminal that takes nothing now */
+
+/* Nobody waits while holding it: RANK_LOG, plain because it must be there before main(). */
+static pthread_mutex_t write_lock = PTHREAD_MUTEX_INITIALIZER;
+static unsigned long lost; /* lines since the last that was written; write_lock */
 
 int log_open(enum log_target target, const char *path)
 {
@@ -65,6 +73,48 @@ int log_parse_level(const char *name, enum log_level *ret_level)
 		}
 	}
 	return -EINVAL;
+}
+
+void log_never_wait(void)
+{
+	atomic_store(&waits, false);
+}
+
+/* Of a pipe: there is room for a line, as long as nobody else writes to it. */
+static bool takes_a_line(int fd)
+{
+	struct pollfd p = {.fd = fd, .events = POLLOUT};
+
+	return poll(&p, 1, 0) != 0;
+}
+
+/* A line that can't be written at once is lost, and the next one says so. */
+static void write_line(int fd, struct iovec *iov, int count)
+{
+	char text[64];
+	struct iovec more = {.iov_base = text};
+
+	if (atomic_load(&waits)) {
+		(void)!writev(fd, iov, count); /* who could be told that it failed? */
+		return;
+	}
+	pthread_mutex_lock(&write_lock);
+	if (!takes_a_line(fd)) {
+		lost++;
+	} else {
+		if (lost > 0) {
+			more.iov_len =
+				(size_t)snprintf(text, sizeof(text),
+						 "rgetfs: %lu lines of the log were lost\n", lost);
+			lost = 0;
+			(void)!writev(fd, &more, 1);
+		}
+		if (takes_a_line(fd))
+			(void)!writev(fd, iov, count);
+		else
+			lost++;
+	}
+	pthread_mutex_unlock(&write_lock);
 }
 
 /* Control bytes of a server or a manifest must not move a cursor or forge a second line. */
@@ -109,8 +159,7 @@ void log_line(enum log_level level, const char *fmt, ...)
 	iov[1] = (struct iovec){(void *)(uintptr_t) "rgetfs: ", 8};
 	iov[2] = (struct iovec){text, strlen(text)};
 	iov[3] = (struct iovec){(void *)(uintptr_t) "\n", 1};
-	if (writev(fd, iov, ARRAY_SIZE(iov)) < 0)
-		return; /* nobody is left to be told */
+	write_line(fd, iov, ARRAY_SIZE(iov));
 }
 
 bool log_limit_pass(struct log_limit *l, uint64_t now_us, uint64_t *ret_dropped)

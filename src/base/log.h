@@ -27,6 +27,9 @@ enum log_target { LOG_TO_STDERR, LOG_TO_FILE, LOG_TO_SYSLOG };
  */
 int log_open(enum log_target target, const char *path);
 void log_set_level(enum log_level level);
+/* From now on a line that a pipe or terminal does not take at once is lost, and counted in the
+ * next. */
+void log_never_wait(void);
 /* 0 and *ret_level, or -EINVAL. */
 int log_parse_level(const char *name, enum log_level *ret_level);
 

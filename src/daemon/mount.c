@@ -456,6 +456,7 @@ static void log_begin(const struct mount_config *cfg)
 	int r = 0;
 
 	log_set_level(cfg->log_level);
+	log_never_wait();
 	if (cfg->log_file)
 		r = log_open(LOG_TO_FILE, cfg->log_file);
 	else if (!cfg->foreground)

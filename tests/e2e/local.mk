@@ -38,6 +38,7 @@ e2e_tests = \
 	tests/e2e/kill9.t \
 	tests/e2e/length-lies.t \
 	tests/e2e/log.t \
+	tests/e2e/log-unread.t \
 	tests/e2e/manifest-sources.t \
 	tests/e2e/many-entries.t \
 	tests/e2e/many-hosts.t \

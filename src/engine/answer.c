@@ -311,6 +311,10 @@ static enum verdict end_meant(struct pull *p, struct object *o, enum verdict v, 
 {
 	struct source *s = &p->task->source[p->source];
 
+	/* Where a redirect led of late is no authority on the version: the manifest's URL is asked.
+	 */
+	if (p->used_resolved && (v == VERDICT_CHANGED || v == VERDICT_UNSATISFIABLE))
+		return VERDICT_SERVER;
 	if (v == VERDICT_CHANGED)
 		v = change_meant(p, o);
 	if (v == VERDICT_CHANGED)

@@ -71,6 +71,7 @@ e2e_tests = \
 	tests/e2e/ranges-again.t \
 	tests/e2e/redirect-busy.t \
 	tests/e2e/redirect-expiry.t \
+	tests/e2e/redirect-stale.t \
 	tests/e2e/ranges-lost.t \
 	tests/e2e/rate-limit.t \
 	tests/e2e/read.t \

@@ -2,7 +2,12 @@
 # Shared by contrib/demo and contrib/check: what must be installed, and the build. Sourced, not run.
 
 top=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
-build=${BUILD:-$top/build}
+# Where the tree itself is configured, no other directory can be any more.
+if [ -z "${BUILD-}" ] && [ -e "$top/config.status" ]; then
+	build=$top
+else
+	build=${BUILD:-$top/build}
+fi
 
 build_packages=(gcc make autoconf automake pkg-config libfuse3-dev fuse3 libcurl4-openssl-dev libsqlite3-dev
 	libssl-dev check libjansson-dev libxxhash-dev libbsd-dev)

@@ -94,6 +94,15 @@ else
 	skip 'what is another user'\''s' 'needs root and setpriv'
 fi
 
+# The set-up commands build beside the tree, and in it where it is configured.
+built_in() { env "$@" bash -c '. "$0/contrib/common.sh" && printf "%s\n" "$build"' "$T/tree"; }
+mkdir -p "$T/tree/contrib"
+cp "$E2E_SRC/../../contrib/common.sh" "$T/tree/contrib/"
+is 'a fresh tree' "$(built_in -u BUILD)" "$T/tree/build"
+touch "$T/tree/config.status"
+is 'a configured one' "$(built_in -u BUILD)" "$T/tree"
+is 'as told' "$(built_in BUILD=/x)" /x
+
 # What make check left: failures by name.
 mkdir -p "$T/build/tests"
 printf ':test-result: FAIL\n:test-result: PASS\n' >"$T/build/tests/x.trs"

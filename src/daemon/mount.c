@@ -330,8 +330,11 @@ static int start_engine(struct mount *mt, char error[MANIFEST_ERROR_MAX])
 			 "(chown and chmod 700 it, or give another --cache-dir)",
 			 mt->cache);
 	else if (r < 0)
-		snprintf(error, MANIFEST_ERROR_MAX, "%s: the cache can't be opened: %s", mt->cache,
-			 strerror(-r));
+		snprintf(error, MANIFEST_ERROR_MAX, "%s: the cache can't be opened: %s (%s)",
+			 mt->cache, strerror(-r),
+			 r == -ENOSPC || r == -EDQUOT
+				 ? "make room for its database, or give another --cache-dir"
+				 : "give another --cache-dir");
 	return r;
 }
 

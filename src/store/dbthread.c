@@ -15,7 +15,7 @@ static void dbthread_repair(struct dbthread *t)
 	if (!r)
 		r = extdb_open(t->dirfd, t->dir, t->exclusive, &t->db);
 	if (!r)
-		r = extdb_set_clean(t->db, false);
+		r = extdb_set_open(t->db);
 	if (r)
 		log_error(
 			"cache database: a new one can't be made: %s (nothing new will be remembered)",

@@ -377,13 +377,16 @@ static int apply_once(struct extdb *db, const struct batch *b)
 	r = extdb_run(db, STMT_BEGIN);
 	if (r)
 		return r;
+	if (db->unmarked)
+		r = extdb_set_clean(db, false);
 	STAILQ_FOREACH (step, &b->steps, link) {
-		r = apply_step(db, step);
-		if (r)
-			break;
+		if (!r)
+			r = apply_step(db, step);
 	}
 	if (!r)
 		r = extdb_run(db, STMT_COMMIT);
+	if (!r)
+		db->unmarked = false;
 	/* After some errors SQLite has rolled back by itself. */
 	if (r && !sqlite3_get_autocommit(db->sql))
 		extdb_run(db, STMT_ROLLBACK);
@@ -601,6 +604,14 @@ int extdb_set_clean(struct extdb *db, bool clean)
 	sqlite3_bind_text(stmt, 1, "clean", -1, SQLITE_STATIC);
 	sqlite3_bind_int64(stmt, 2, clean);
 	return extdb_run(db, STMT_SET_STATE);
+}
+
+int extdb_set_open(struct extdb *db)
+{
+	int r = extdb_set_clean(db, false);
+
+	db->unmarked = r == -ENOSPC;
+	return db->unmarked ? 0 : r;
 }
 
 int extdb_check(struct extdb *db)

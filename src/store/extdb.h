@@ -62,6 +62,12 @@ int extdb_max_version(struct extdb *db, uint64_t *ret);
 /* Whether the last owner ended by closing; setting it is a transaction of its own. */
 int extdb_get_clean(struct extdb *db, bool *ret);
 int extdb_set_clean(struct extdb *db, bool clean);
+/*
+ * Not closed yet. On a full disk that is written with the first transaction that finds room, and 0:
+ * what is known can be served without writing. A crash before it leaves at most a file that no row
+ * names, which the next open that was not clean clears up.
+ */
+int extdb_set_open(struct extdb *db);
 /* SQLite's own full check: reads everything. 0 or -EUCLEAN. */
 int extdb_check(struct extdb *db);
 

@@ -38,6 +38,7 @@ enum extdb_stmt {
 struct extdb {
 	sqlite3 *sql;
 	sqlite3_stmt *stmt[STMT_COUNT];
+	bool unmarked; /* extdb_set_open() could not write; the next transaction does */
 };
 
 extern const char *const extdb_stmt_text[STMT_COUNT];

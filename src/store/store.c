@@ -53,7 +53,7 @@ static int load_all(struct store *s, struct extdb *db, bool *ret_clean)
 	if (!r)
 		r = extdb_get_clean(db, ret_clean);
 	if (!r)
-		r = extdb_set_clean(db, false);
+		r = extdb_set_open(db);
 	s->next_id = max + 1;
 	if (!r && bad)
 		log_warn("cache database: %" PRIu64 " rows with a wrong checksum are ignored", bad);

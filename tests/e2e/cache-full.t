@@ -57,4 +57,30 @@ rm "$T/small/other"
 must_mnt "${full[@]}" --retry-time=1s --offline
 ok 'after a remount, without the server: d' content "$M/d" /d
 unmnt
+
+# Not a byte left from the beginning: what is there is served, with the server and without it.
+fill_disk() { dd if=/dev/zero of="$T/small/other" bs=64K status=none 2>/dev/null; dd if=/dev/zero of="$T/small/rest" bs=1K status=none 2>/dev/null; }
+fill_disk
+ok 'a full disk from the beginning' mnt "${full[@]}" --retry-time=1s --offline
+ok 'd, without the server' content "$M/d" /d
+unmnt
+origin_start "/* size=$size" '/d size=3000000'
+ok 'and again' mnt "${full[@]}" --retry-time=20s
+ok 'what is not there: c' content "$M/c" /c
+like 'status says why' "$(total degraded)" 'No space left'
+rm "$T/small/other" "$T/small/rest"
+ok 'with room again: cached' wait_for 20 again
+settled c
+crash
+must_mnt "${full[@]}" --retry-time=20s
+ok 'after a crash: c' content "$M/c" /c
+ok 'and d' content "$M/d" /d
+unmnt
+# A new cache needs room for its database.
+fill_disk
+like 'a new cache on a full disk' "$(mnt --cache-dir="$T/small/new" 2>&1)" \
+	"^rgetfs: $T/small/new/[^:]*: the cache can't be opened: No space left on device \(make room for its database, or give another --cache-dir\)$"
+mount -o remount,ro "$T/small"
+like 'a cache that is read-only' "$(mnt "${full[@]}" 2>&1)" \
+	"^rgetfs: $T/small/cache/[^:]*: the cache can't be opened: Read-only file system \(give another --cache-dir\)$"
 done_testing

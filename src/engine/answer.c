@@ -14,6 +14,8 @@
  * the same one answers so often in a row in one of 32 cases. With the pauses between them some 2 s.
  */
 #define FLIPS_MAX 6
+/* One fetch instance for all of an origin for so long after it refused a connection. */
+#define CROWDED_US (60 * USEC_PER_SEC)
 
 /*
  * Nodes of one origin may name equal bytes by ETags of their own. That is proven when the ETag that
@@ -339,6 +341,16 @@ static void origin_learn_reach(struct origin *o, enum verdict v, uint64_t starte
 	}
 }
 
+/* Does it take fewer connections than we make? A reset says so as well, before an answer. */
+static void origin_learn_room(struct origin *o, const struct pull *p, enum verdict v,
+			      uint64_t now_us)
+{
+	if (v == VERDICT_BUSY || (v == VERDICT_RESET && !p->answered))
+		o->crowded_until_us = now_us + CROWDED_US;
+	else if (verdict_class(v) == VERDICT_CLASS_GOOD && now_us >= o->crowded_until_us)
+		o->worked = p->lane;
+}
+
 void pull_ended(struct engine *e, struct msg *m)
 {
 	struct pull *p = container_of(m, struct pull, ended_msg);
@@ -356,6 +368,7 @@ void pull_ended(struct engine *e, struct msg *m)
 		p->total = SIZE_UNKNOWN;
 	p->ended = true;
 	origin_learn_reach(at, v, p->started_us);
+	origin_learn_room(at, p, v, now_us);
 	if (verdict_class(v) != VERDICT_CLASS_OURS)
 		sched_lease_set_origin(e->sched, l, at->sched, now_us);
 	if (o) {

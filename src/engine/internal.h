@@ -98,7 +98,14 @@ struct origin {
 	/* Each try since then to reach it failed, for that; 0: it was reached. Engine thread */
 	uint64_t unreached_us;
 	enum verdict unreached;
-	uint64_t given_up_us;		      /* when somebody was told so */
+	uint64_t given_up_us; /* when somebody was told so */
+	/*
+	 * Until then it lets us have few connections: all go through one fetch instance, the one
+	 * that worked before, because the idle ones of the other can't be used from there and take
+	 * a place at the server. Engine thread.
+	 */
+	uint64_t crowded_until_us;
+	enum lane worked;
 	atomic_bool no_ranges;		      /* its last answer that says anything of them */
 	bool told_no_ranges;		      /* by the log; engine thread */
 	bool ignore_etag;		      /* engine thread */
@@ -456,6 +463,7 @@ struct pull {
 	struct version *version; /* reference; NULL for a probe */
 	unsigned int source;	 /* index in task.source */
 	unsigned int source_url; /* index of its URL: what the extents remember as their source */
+	enum lane lane;		 /* of fetch */
 	struct fetch *fetch;
 	struct transfer *transfer; /* engine thread; NULL: could not begin */
 	uint64_t slice_off;

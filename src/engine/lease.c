@@ -36,7 +36,10 @@ static struct pull *pull_new(struct task *t, struct lease *l)
 	p->source = l->source;
 	p->source_url = t->source[l->source].url;
 	p->version = t->version && !l->probe ? version_get(t->version) : NULL;
-	p->fetch = t->e->fetch[p->demand ? LANE_DEMAND : LANE_BULK];
+	p->lane = p->demand ? LANE_DEMAND : LANE_BULK;
+	if (clock_now_us() < t->source[l->source].at->crowded_until_us)
+		p->lane = t->source[l->source].at->worked;
+	p->fetch = t->e->fetch[p->lane];
 	p->slice_off = o->slice.off;
 	p->slice_end = o->slice.end;
 	p->size = o->size;

@@ -24,6 +24,7 @@ e2e_tests = \
 	tests/e2e/ever-new.t \
 	tests/e2e/few-descriptors.t \
 	tests/e2e/fill.t \
+	tests/e2e/few-places.t \
 	tests/e2e/fill-after.t \
 	tests/e2e/fstab.t \
 	tests/e2e/help.t \

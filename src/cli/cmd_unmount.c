@@ -141,7 +141,8 @@ static int take_off(const struct unmount *u, const struct mount_entry *m)
 
 	if (u->force) {
 		r = end_connection(m);
-		if (r < 0)
+		/* Another user's is not ours to unmount either, which is said then. */
+		if (r < 0 && (m->uid == getuid() || geteuid() == 0))
 			fprintf(stderr, "rgetfs: %s: its connection can't be aborted: %s\n",
 				m->point, strerror(-r));
 	}
@@ -190,30 +191,38 @@ static int unmount_politely(const struct unmount *u, const struct mount_entry *m
 	return r;
 }
 
+/* 0, or 1: it was said why not. */
+static int unmount_at(const struct unmount *u, const char *path)
+{
+	struct mount_entry m = {0};
+	char *point = NULL;
+	int r = mounts_resolve(path, &point);
+
+	if (r == 0)
+		r = mounts_at(point, &m);
+	free(point);
+	if (r < 0) {
+		fprintf(stderr, "rgetfs: %s: %s\n", path,
+			r == -ENOENT ? "no rgetfs is mounted there" : strerror(-r));
+		return 1;
+	}
+	r = u->force ? take_off(u, &m) : unmount_politely(u, &m);
+	mount_entry_done(&m);
+	return r;
+}
+
 int cmd_unmount(const struct command *cmd, int argc, char **argv)
 {
 	struct unmount u = {0};
 	const struct option_set set = {unmount_options, ARRAY_SIZE(unmount_options), &u, false};
-	struct mount_entry m = {0};
-	char *point = NULL;
-	int n, r;
+	int n = options_parse(cmd, &set, 1, argc, argv);
+	int status = 0;
 
-	n = options_parse(cmd, &set, 1, argc, argv);
 	if (n < 0)
 		return options_status(n);
-	if (n != 1)
-		return options_usage(cmd, "one mountpoint is needed");
-	r = mounts_resolve(argv[0], &point);
-	if (r == 0)
-		r = mounts_at(point, &m);
-	if (r < 0) {
-		fprintf(stderr, "rgetfs: %s: %s\n", argv[0],
-			r == -ENOENT ? "no rgetfs is mounted there" : strerror(-r));
-		free(point);
-		return 1;
-	}
-	r = u.force ? take_off(&u, &m) : unmount_politely(&u, &m);
-	mount_entry_done(&m);
-	free(point);
-	return r;
+	if (n == 0)
+		return options_usage(cmd, "a mountpoint is needed");
+	for (int i = 0; i < n; i++)
+		status |= unmount_at(&u, argv[i]);
+	return status;
 }

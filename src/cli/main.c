@@ -16,7 +16,7 @@ static const struct command commands[] = {
 	 "Show the files of MANIFEST (a file, - or an http(s) URL) at MOUNTPOINT, read-only.\n"
 	 "Returns when it is usable. Options also as -o name=value,name=value.",
 	 cmd_mount},
-	{"unmount", "[--force | --lazy] MOUNTPOINT", "Wait for the last checkpoint and unmount.",
+	{"unmount", "[--force | --lazy] MOUNTPOINT…", "Wait for the last checkpoint and unmount.",
 	 cmd_unmount},
 	{"status", "[--json] [--watch] [--all] [MOUNTPOINT…]",
 	 "Show what your mounts (or those named) hold and do. Files are listed that have\n"

@@ -160,7 +160,10 @@ int mounts_of(const char *path, struct mount_entry *ret)
 	return find(path_within, path, ret);
 }
 
-int mounts_resolve(const char *path, char **ret)
+#define LINKS_MAX 40 /* as the kernel */
+
+/* Absolute, resolved but for the last component. */
+static int resolve_parent(const char *path, char **ret)
 {
 	char *full = path_absolute(path);
 	char *slash, *dir;
@@ -188,6 +191,51 @@ int mounts_resolve(const char *path, char **ret)
 		r = -ENOMEM;
 	free(dir);
 	free(full);
+	return r;
+}
+
+/* Where the link at full leads; NULL without an error: it is none, or lies in a mount of ours, where
+ * a look would be a question to its daemon. */
+static int follow(const char *full, char **ret)
+{
+	char target[PATH_MAX];
+	struct mount_entry m;
+	ssize_t n;
+
+	*ret = NULL;
+	if (mounts_of(full, &m) == 0) {
+		mount_entry_done(&m);
+		return 0;
+	}
+	n = readlink(full, target, sizeof(target) - 1);
+	if (n < 0)
+		return 0;
+	target[n] = '\0';
+	if (target[0] == '/')
+		*ret = strdup(target);
+	else if (asprintf(ret, "%.*s/%s", (int)(strrchr(full, '/') - full), full, target) < 0)
+		*ret = NULL;
+	return *ret ? 0 : -ENOMEM;
+}
+
+int mounts_resolve(const char *path, char **ret)
+{
+	char *full = NULL, *next = NULL;
+	int r = resolve_parent(path, &full);
+
+	for (int links = 0; r == 0; links++) {
+		r = follow(full, &next);
+		if (r < 0 || !next)
+			break;
+		free(full);
+		full = NULL;
+		r = links < LINKS_MAX ? resolve_parent(next, &full) : -ELOOP;
+		free(next);
+	}
+	if (r < 0)
+		free(full);
+	else
+		*ret = full;
 	return r;
 }
 

@@ -29,7 +29,9 @@ int mounts_of(const char *path, struct mount_entry *ret);
  * that. 0 or -errno. */
 int mounts_each(int (*fn)(void *ctx, const struct mount_entry *m), void *ctx);
 
-/* path made absolute and resolved but for its last component, which may be a dead mount. malloc'ed.
+/*
+ * path made absolute and resolved; a mount of ours at its end, which may be dead, is not looked at,
+ * and nothing in one. malloc'ed. 0 or -errno.
  */
 int mounts_resolve(const char *path, char **ret);
 

@@ -88,6 +88,8 @@ if [ "$(id -u)" -eq 0 ] && command -v setpriv >/dev/null; then
 	other=(setpriv --reuid=65534 --regid=65534 --clear-groups "$T/rgetfs")
 	is 'unmount of what is another user'\''s' "$(said 1 "${other[@]}" unmount "$M")" \
 		"rgetfs: $M: mounted by root (only they and root may unmount it)"
+	is 'unmount --force of it' "$(said 1 "${other[@]}" unmount --force "$M")" \
+		"rgetfs: $M: mounted by root (only they and root may unmount it)"
 	is 'status' "$(said 1 "${other[@]}" status "$M")" "rgetfs: $M: mounted by root (only they and root may ask)"
 	is 'reload' "$(said 1 "${other[@]}" reload "$M")" "rgetfs: $M: mounted by root (only they and root may ask)"
 else

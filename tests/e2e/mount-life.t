@@ -89,6 +89,29 @@ pid=$(pid_of)
 ok 'unmount' unmnt
 ok 'unmount: the daemon has ended' wait_for 2 gone "$pid"
 
+# By a link, absolute or relative or to another link; several at once; a dead one by a link.
+mkdir "$T/far"
+ln -s ../link "$T/far/link"
+must_mnt --fill=none
+ok 'status by a link' "$RGETFS" status "$T/far/link"
+ok 'unmount by a link' "$RGETFS" unmount "$T/far/link"
+fails 'by a link: gone' mounted
+must_mnt --fill=none
+pid=$(pid_of)
+kill -STOP "$pid" # a look at the mountpoint would wait
+ok 'force by a link' timeout 5 "$RGETFS" unmount --force "$T/link"
+fails 'force by a link: gone' mounted
+kill -CONT "$pid" 2>/dev/null
+wait_for 10 gone "$pid"
+must_mnt --fill=none
+ok 'a second one' "$RGETFS" mount --cache-dir="$T/cache2" "$T/list" "$T/other"
+out=$("$RGETFS" unmount "$T/none" "$T/other" "$M" 2>&1)
+is 'several, one is none: exit status' $? 1
+is 'one line' "$out" "rgetfs: $T/none: no rgetfs is mounted there"
+is 'the others are gone' "$(mounts_below "$T")" ''
+ln -s loop "$T/loop"
+is 'a loop of links' "$("$RGETFS" unmount "$T/loop" 2>&1)" "rgetfs: $T/loop: Too many levels of symbolic links"
+
 for end in TERM INT unmount-request umount; do
 	must_mnt --fill=none
 	pid=$(pid_of)

@@ -81,21 +81,27 @@ static int open_subdir(int dirfd, const char *name, struct stat *ret)
 	return fd;
 }
 
-static bool on_network(int fd)
+static void learn_kind(struct cache *c)
 {
 	struct statfs fs;
 
-	if (fstatfs(fd, &fs) < 0)
-		return false;
+	if (fstatfs(c->dirfd, &fs) < 0)
+		return;
 	switch ((unsigned int)fs.f_type) {
 	case NFS_SUPER_MAGIC:
 	case SMB_SUPER_MAGIC:
 	case CIFS_SUPER_MAGIC:
 	case SMB2_SUPER_MAGIC:
 	case FUSE_SUPER_MAGIC:
-		return true;
+		c->network = true;
+		break;
+	case EXT4_SUPER_MAGIC:
+	case XFS_SUPER_MAGIC:
+	case TMPFS_MAGIC:
+		c->counts_blocks = true;
+		break;
 	default:
-		return false;
+		break;
 	}
 }
 
@@ -189,7 +195,7 @@ static int enter(struct cache *c, const char *dir)
 		return -errno;
 	if (path_st.st_dev != st.st_dev || path_st.st_ino != st.st_ino)
 		return -EPERM;
-	c->network = on_network(c->dirfd);
+	learn_kind(c);
 	c->fs_block = 4096;
 	if (fstatvfs(c->dirfd, &vfs) == 0 && vfs.f_frsize >= 512 && vfs.f_frsize <= BLOCK_SIZE &&
 	    (vfs.f_frsize & (vfs.f_frsize - 1)) == 0)

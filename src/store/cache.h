@@ -28,6 +28,7 @@ struct cache {
 	dev_t dev;
 	uint64_t fs_block;    /* the file system's unit of allocation */
 	bool network;	      /* NFS, CIFS, FUSE */
+	bool counts_blocks;   /* what was written has its blocks at once, uncompressed */
 	atomic_bool no_punch; /* the file system can't; whole files are evicted */
 	struct openfiles open;
 };

@@ -10,8 +10,8 @@
  *
  * A ctime proves something only while we do not change the file ourselves: it is taken down when
  * the last of our changes is over, and not compared while one runs. What somebody else does in that
- * time alone goes unseen, unless the length tells. Kernels before 6.13 count a ctime in ticks: two
- * changes in one are one to us there.
+ * time alone goes unseen, unless the length tells or, of holes, the count of blocks. Kernels before
+ * 6.13 count a ctime in ticks: two changes in one are one to us there.
  */
 #include <inttypes.h>
 #include <sys/stat.h>
@@ -28,14 +28,32 @@ void trust_look_locked(struct version *v, const struct backing *b, struct trust_
 				   .known = v->trust.known && v->trust.ino == b->ino};
 }
 
+/*
+ * Does it have fewer blocks than the map speaks of, and fewer than when that was last found out?
+ * Then somebody punched it, perhaps while we wrote. What was found so far goes from the map as it
+ * is read.
+ */
+static bool punched_locked(struct version *v, const struct trust_look *l)
+{
+	uint64_t present = extmap_bytes(v->map), have = (uint64_t)l->st.st_blocks * 512;
+	uint64_t holes = present > have ? present - have : 0, before = v->trust.holes;
+
+	if (!v->store->cache.counts_blocks || v->trust.writing || l->writes != v->trust.writes)
+		return false;
+	v->trust.holes = holes;
+	return holes > before;
+}
+
 /* Did somebody else change the file since l? */
-static bool changed_locked(const struct version *v, const struct trust_look *l, uint64_t end)
+static bool changed_locked(struct version *v, const struct trust_look *l, uint64_t end)
 {
 	uint64_t have = (uint64_t)l->st.st_size;
 
 	if (l->failed)
 		return false; /* then the read tells */
 	if (l->size ? have != l->size : have < end)
+		return true;
+	if (punched_locked(v, l))
 		return true;
 	return l->known && l->writes == v->trust.writes &&
 	       (l->st.st_ctim.tv_sec != v->trust.stamp.tv_sec ||
@@ -133,7 +151,7 @@ void trust_write_end(struct version *v, struct backing *b)
 	if (v->trust.writing == 0 && v->trust.writes == l.writes) {
 		trust_known_locked(v, b, &l);
 		/* It may have been shortened once more before it was made longer. */
-		if (v->trust.mended)
+		if (v->trust.mended || (!l.failed && punched_locked(v, &l)))
 			lose_locked(v);
 		v->trust.mended = false;
 	}

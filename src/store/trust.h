@@ -21,6 +21,7 @@ struct trust {
 	uint64_t ino;	       /* … and which file that was */
 	uint64_t writes;       /* changes of ours that began */
 	uint64_t lost;	       /* how often all blocks became unverified */
+	uint64_t holes;	       /* bytes by which its blocks are known to be too few */
 	unsigned int writing;  /* changes of ours under way */
 	bool mended;	       /* its length was: what is verified meanwhile is so too early */
 	bool known;	       /* stamp is to be compared: none is under way */

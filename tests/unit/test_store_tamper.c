@@ -8,6 +8,7 @@
 #include <sys/stat.h>
 
 #include "base/clock.h"
+#include "store/store_priv.h"
 #include "store_util.h"
 
 #define MIB    (UINT64_C(1) << 20)
@@ -131,6 +132,31 @@ START_TEST(shortened)
 	begin(_i % 2);
 	ck_assert_int_eq(truncate(path, (off_t)len), 0);
 	expect_harm(BLOCKS - len / BLOCK_SIZE);
+}
+END_TEST
+
+/* While changes of ours are under way, whose ctime nobody could tell from that of the hole. */
+START_TEST(punched_while_we_write)
+{
+	struct backing *b;
+	int fd;
+
+	begin(_i % 2);
+	mtx_lock(&v->lock);
+	b = backing_get(v->backing);
+	mtx_unlock(&v->lock);
+	trust_write_begin(v, b);
+	trust_write_begin(v, b);
+	fd = open(path, O_WRONLY | O_CLOEXEC);
+	ck_assert_int_ge(fd, 0);
+	ck_assert_int_eq(fallocate(fd, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, 3 * BLOCK_SIZE,
+				   2 * BLOCK_SIZE),
+			 0);
+	close(fd);
+	trust_write_end(v, b);
+	trust_write_end(v, b);
+	backing_put(b);
+	expect_harm(2);
 }
 END_TEST
 
@@ -372,6 +398,7 @@ static Suite *suite(void)
 	tcase_set_timeout(tc, 60);
 	tcase_add_checked_fixture(tc, setup, teardown);
 	tcase_add_loop_test(tc, shortened, 0, 14);
+	tcase_add_loop_test(tc, punched_while_we_write, 0, 2);
 	tcase_add_loop_test(tc, shortened_and_made_longer, 0, 2);
 	tcase_add_loop_test(tc, lengthened, 0, 2);
 	tcase_add_loop_test(tc, punched, 0, 2);

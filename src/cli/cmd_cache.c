@@ -91,12 +91,13 @@ static int ask_owner(struct cache *c, const char *name,
 		     void *ctx)
 {
 	struct owner_search s = {.fn = fn, .ctx = ctx};
+	unsigned int silent;
 	char *dir = NULL;
 
 	if (asprintf(&dir, "%s/%s", c->root, name) < 0)
 		return -ENOMEM;
 	s.dir = dir;
-	control_each(is_owner, &s);
+	control_each(is_owner, &s, &silent);
 	free(dir);
 	return s.found ? s.result : -ENOENT;
 }

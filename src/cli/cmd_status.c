@@ -16,6 +16,7 @@
 
 #define INTERVAL_MS 1000
 #define SHARE	    10 /* looking takes at most that part of the time */
+#define NAME_US	    (2 * USEC_PER_SEC)
 
 struct status {
 	bool json, watch, all;
@@ -84,19 +85,53 @@ static bool listed(const struct status *st, const char *point)
 	return false;
 }
 
-static void ask_at(struct status *st, const char *point)
-{
-	char error[CONTROL_ERROR_MAX];
-	struct control_client c;
+/* Mounts that are asked through their mountpoints, all at once. */
+struct asked {
+	struct status *st;
+	struct place {
+		char *point;
+		struct control_question question;
+	} * list;
+	size_t count;
+	unsigned int silent;
+};
 
-	if (listed(st, point))
-		return;
-	if (control_connect(point, &c, error) < 0) {
-		say(st, "", error);
-		return;
+static int begin_at(struct asked *a, const char *point)
+{
+	struct place *more = reallocarray(a->list, a->count + 1, sizeof(*more));
+	char *copy = strdup(point);
+
+	if (more)
+		a->list = more;
+	if (!more || !copy) {
+		free(copy);
+		return -ENOMEM;
 	}
-	ask(st, &c, point);
-	control_disconnect(&c);
+	more += a->count++;
+	more->point = copy;
+	control_question_begin(&more->question, point);
+	return 0;
+}
+
+static void end_all(struct asked *a, uint64_t until_us)
+{
+	for (size_t i = 0; i < a->count; i++) {
+		struct place *p = &a->list[i];
+		char error[CONTROL_ERROR_MAX];
+		struct control_client c;
+		int r = control_question_connect(&p->question, p->point, until_us, &c, error);
+
+		a->silent += r == -ETIMEDOUT;
+		if (r < 0) {
+			say(a->st, "", error);
+		} else {
+			if (!listed(a->st, p->point)) /* named twice */
+				ask(a->st, &c, p->point);
+			control_disconnect(&c);
+		}
+		free(p->point);
+	}
+	free(a->list);
 }
 
 static int each_daemon(void *ctx, struct control_client *c)
@@ -107,9 +142,9 @@ static int each_daemon(void *ctx, struct control_client *c)
 
 static int each_mount(void *ctx, const struct mount_entry *m)
 {
-	if (m->uid == getuid())
-		ask_at(ctx, m->point);
-	return 0;
+	struct asked *a = ctx;
+
+	return m->uid == getuid() && !listed(a->st, m->point) ? begin_at(a, m->point) : 0;
 }
 
 static int by_mountpoint(const void *a, const void *b)
@@ -135,28 +170,48 @@ static void sort(json_t *list)
 	free(item);
 }
 
-static void ask_all(struct status *st, int argc, char **argv)
+static void ask_named(struct status *st, int argc, char **argv)
 {
-	json_array_clear(st->list);
-	st->failed = 0;
+	struct asked a = {.st = st};
+
 	for (int i = 0; i < argc; i++) {
 		char *point = NULL;
 		int r = mounts_resolve(argv[i], &point);
 
+		if (r == 0)
+			r = begin_at(&a, point);
 		if (r < 0)
 			say(st, argv[i], strerror(-r));
-		else
-			ask_at(st, point);
 		free(point);
 	}
-	if (argc == 0) {
-		int r = control_each(each_daemon, st);
+	end_all(&a, control_patience());
+}
 
-		if (r < 0 && r != -ENOENT)
-			say(st, "the directory of control sockets", strerror(-r));
-		mounts_each(each_mount, st);
-		sort(st->list);
-	}
+static void ask_every(struct status *st)
+{
+	struct asked a = {.st = st};
+	uint64_t until_us = control_patience();
+	unsigned int silent = 0;
+	int r = control_each(each_daemon, st, &silent);
+
+	if (r < 0 && r != -ENOENT)
+		say(st, "the directory of control sockets", strerror(-r));
+	mounts_each(each_mount, &a);
+	/* Who was silent on its socket for all that time is asked only to know its mountpoint. */
+	end_all(&a, max_u64(until_us, clock_now_us() + NAME_US));
+	for (; silent > a.silent; silent--)
+		say(st, "a mount that is not to be seen here", "the daemon does not answer");
+	sort(st->list);
+}
+
+static void ask_all(struct status *st, int argc, char **argv)
+{
+	json_array_clear(st->list);
+	st->failed = 0;
+	if (argc > 0)
+		ask_named(st, argc, argv);
+	else
+		ask_every(st);
 }
 
 static void show_json(const struct status *st)

@@ -83,6 +83,19 @@ struct control_client {
  * line; -ETIMEDOUT: its daemon does not answer, which is known after 10 s. */
 int control_connect(const char *mountpoint, struct control_client *ret,
 		    char error[CONTROL_ERROR_MAX]);
+/*
+ * The same of several mounts at once: begin with all, then connect to each; until_us (of
+ * control_patience()) is their common end. Each that was begun must be connected to.
+ */
+struct control_question {
+	pid_t pid;
+	int fd, error;
+};
+void control_question_begin(struct control_question *q, const char *mountpoint);
+int control_question_connect(struct control_question *q, const char *mountpoint, uint64_t until_us,
+			     struct control_client *ret, char error[CONTROL_ERROR_MAX]);
+/* When a daemon that is asked now should have answered. */
+uint64_t control_patience(void);
 /* A socket by its path. -ECONNREFUSED or -ENOENT: its daemon is dead. */
 int control_connect_path(const char *path, struct control_client *ret);
 void control_disconnect(struct control_client *c);
@@ -98,10 +111,12 @@ int control_call(struct control_client *c, json_t *request,
 /* Wait until the daemon has ended, at most timeout_ms. 0 or -ETIMEDOUT. */
 int control_wait_end(struct control_client *c, int timeout_ms);
 /*
- * Every living daemon of this user: fn with a connection that is closed afterwards. Sockets of dead
+ * Every daemon of this user that answers: fn with a connection that is closed afterwards. All are
+ * asked at once and have 10 s together; *ret_silent is how many did not answer. Sockets of dead
  * ones are removed. Stops when fn returns other than 0 and returns that. 0, or -errno of the
  * directory.
  */
-int control_each(int (*fn)(void *ctx, struct control_client *c), void *ctx);
+int control_each(int (*fn)(void *ctx, struct control_client *c), void *ctx,
+		 unsigned int *ret_silent);
 
 #endif

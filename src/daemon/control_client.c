@@ -16,10 +16,13 @@
 #include <sys/wait.h>
 #include <sys/xattr.h>
 
+#include "base/clock.h"
 #include "daemon/mounts.h"
 #include "daemon/paths.h"
 
 #define PATIENCE_S     10 /* for anything that takes no time */
+#define BACKLOG_S      1  /* to get into a full one, of many daemons */
+#define DAEMONS_MAX    256
 #define GONE_POLL_MS   50
 #define LINE_BYTES_MAX (UINT64_C(1) << 30) /* a status of 10^6 files is some 300 MB */
 
@@ -32,7 +35,7 @@ static void set_timeouts(int fd, unsigned int seconds)
 	setsockopt(fd, SOL_SOCKET, SO_SNDTIMEO, &tv, sizeof(tv));
 }
 
-int control_connect_path(const char *path, struct control_client *ret)
+static int connect_within(const char *path, unsigned int seconds, struct control_client *ret)
 {
 	struct sockaddr_un addr = {.sun_family = AF_UNIX};
 	int fd;
@@ -43,7 +46,7 @@ int control_connect_path(const char *path, struct control_client *ret)
 	fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
 	if (fd < 0)
 		return -errno;
-	set_timeouts(fd, PATIENCE_S);
+	set_timeouts(fd, seconds);
 	if (connect(fd, (struct sockaddr *)&addr, sizeof(addr)) < 0) {
 		int r = -errno;
 
@@ -55,13 +58,28 @@ int control_connect_path(const char *path, struct control_client *ret)
 	return 0;
 }
 
+int control_connect_path(const char *path, struct control_client *ret)
+{
+	return connect_within(path, PATIENCE_S, ret);
+}
+
+/* poll()'s; one that is over looks at what is there. */
+static int ms_until(uint64_t until_us)
+{
+	uint64_t now_us = clock_now_us();
+
+	return until_us <= now_us ? 0 : (int)((until_us - now_us + USEC_PER_MS - 1) / USEC_PER_MS);
+}
+
+struct answer {
+	int error;
+	char path[CONTROL_PATH_MAX];
+};
+
 /* The child's: who asks a daemon that hangs can't even be killed. */
 static void ask_mountpoint(const char *mountpoint, int fd)
 {
-	struct {
-		int error;
-		char path[CONTROL_PATH_MAX];
-	} answer = {0};
+	struct answer answer = {0};
 	ssize_t n =
 		getxattr(mountpoint, "user.rgetfs.control", answer.path, sizeof(answer.path) - 1);
 
@@ -69,39 +87,47 @@ static void ask_mountpoint(const char *mountpoint, int fd)
 	_exit(write(fd, &answer, sizeof(answer)) == (ssize_t)sizeof(answer) ? 0 : 1);
 }
 
-/* Where is the socket? 0, -ETIMEDOUT (it hangs), -errno. */
-static int socket_of(const char *mountpoint, char path[CONTROL_PATH_MAX])
+void control_question_begin(struct control_question *q, const char *mountpoint)
 {
-	struct {
-		int error;
-		char path[CONTROL_PATH_MAX];
-	} answer = {0};
-	struct pollfd p = {.events = POLLIN};
-	int fds[2], n, r = -ETIMEDOUT;
-	pid_t pid;
+	int fds[2];
 
-	if (pipe2(fds, O_CLOEXEC) < 0)
-		return -errno;
-	pid = fork();
-	if (pid == 0)
+	*q = (struct control_question){.fd = -1};
+	if (pipe2(fds, O_CLOEXEC) < 0) {
+		q->error = -errno;
+		return;
+	}
+	q->pid = fork();
+	if (q->pid == 0)
 		ask_mountpoint(mountpoint, fds[1]);
-	if (pid < 0)
-		r = -errno;
+	if (q->pid < 0)
+		q->error = -errno;
 	close(fds[1]);
-	p.fd = fds[0];
-	do
-		n = pid < 0 ? 0 : poll(&p, 1, PATIENCE_S * 1000);
-	while (n < 0 && errno == EINTR);
+	q->fd = fds[0];
+}
+
+/* Where is the socket? 0, -ETIMEDOUT (it hangs), -errno. */
+static int question_end(struct control_question *q, uint64_t until_us, char path[CONTROL_PATH_MAX])
+{
+	struct pollfd p = {.fd = q->fd, .events = POLLIN};
+	struct answer answer = {0};
+	int n = 0, r = q->error ? q->error : -ETIMEDOUT;
+
+	if (q->pid > 0) {
+		do
+			n = poll(&p, 1, ms_until(until_us));
+		while (n < 0 && errno == EINTR);
+	}
 	if (n > 0) {
-		r = read(fds[0], &answer, sizeof(answer)) == (ssize_t)sizeof(answer) ? -answer.error
-										     : -EIO;
+		r = read(q->fd, &answer, sizeof(answer)) == (ssize_t)sizeof(answer) ? -answer.error
+										    : -EIO;
 		memcpy(path, answer.path, sizeof(answer.path));
 	}
-	close(fds[0]);
-	if (pid > 0 && n <= 0)
-		kill(pid, SIGKILL);
-	if (pid > 0)
-		waitpid(pid, NULL, n > 0 ? 0 : WNOHANG);
+	if (q->fd >= 0)
+		close(q->fd);
+	if (q->pid > 0 && n <= 0)
+		kill(q->pid, SIGKILL);
+	if (q->pid > 0)
+		waitpid(q->pid, NULL, n > 0 ? 0 : WNOHANG);
 	return r;
 }
 
@@ -121,11 +147,25 @@ static bool say_owner(const char *mountpoint, int r, char error[CONTROL_ERROR_MA
 	return r;
 }
 
+uint64_t control_patience(void)
+{
+	return clock_now_us() + PATIENCE_S * USEC_PER_SEC;
+}
+
 int control_connect(const char *mountpoint, struct control_client *ret,
 		    char error[CONTROL_ERROR_MAX])
 {
+	struct control_question q;
+
+	control_question_begin(&q, mountpoint);
+	return control_question_connect(&q, mountpoint, control_patience(), ret, error);
+}
+
+int control_question_connect(struct control_question *q, const char *mountpoint, uint64_t until_us,
+			     struct control_client *ret, char error[CONTROL_ERROR_MAX])
+{
 	char path[CONTROL_PATH_MAX];
-	int r = socket_of(mountpoint, path);
+	int r = question_end(q, until_us, path);
 
 	if (r < 0) {
 		if (say_owner(mountpoint, r, error))
@@ -172,17 +212,23 @@ static const char *call_words(int error)
 	return strerror(-error);
 }
 
+static void send_ping(const struct control_client *c)
+{
+	static const char ping[] = "{\"command\":\"ping\"}\n";
+
+	send(c->fd, ping, strlen(ping), MSG_NOSIGNAL); /* it may have hung up on us with a word */
+}
+
 /* Does the daemon answer anything at all, even that it has too much to do? */
 static bool alive(const char *path)
 {
-	static const char ping[] = "{\"command\":\"ping\"}\n";
 	struct control_client c;
 	char byte;
 	bool answers;
 
 	if (control_connect_path(path, &c) < 0)
 		return false;
-	send(c.fd, ping, strlen(ping), MSG_NOSIGNAL); /* it may have hung up on us with a word */
+	send_ping(&c);
 	answers = recv(c.fd, &byte, 1, 0) == 1;
 	control_disconnect(&c);
 	return answers;
@@ -336,12 +382,66 @@ int control_wait_end(struct control_client *c, int timeout_ms)
 	return c->refused ? wait_gone(c->path, timeout_ms) : 0;
 }
 
-int control_each(int (*fn)(void *ctx, struct control_client *c), void *ctx)
+struct daemons {
+	struct control_client client[DAEMONS_MAX];
+	struct pollfd poll[DAEMONS_MAX];
+	size_t count;
+	unsigned int silent;
+};
+
+/* A ping to each: who answers is alive. */
+static void ping_all(struct daemons *all, DIR *list, const char *dir)
 {
-	char dir[CONTROL_PATH_MAX], path[CONTROL_PATH_MAX + 256];
+	char path[CONTROL_PATH_MAX + 256];
 	struct dirent *d;
+
+	while (all->count < DAEMONS_MAX && (d = readdir(list))) {
+		struct control_client *c = &all->client[all->count];
+		size_t len = strlen(d->d_name);
+		int r;
+
+		if (len < 6 || strcmp(d->d_name + len - 5, ".sock") != 0)
+			continue;
+		snprintf(path, sizeof(path), "%s/%s", dir, d->d_name);
+		r = connect_within(path, BACKLOG_S, c);
+		if (r == -ECONNREFUSED)
+			unlink(path); /* a dead daemon's */
+		all->silent += r == -EAGAIN;
+		if (r < 0)
+			continue;
+		send_ping(c);
+		all->poll[all->count++] = (struct pollfd){.fd = c->fd, .events = POLLIN};
+	}
+}
+
+/* fn for those that have answered. */
+static int take_answers(struct daemons *all, int (*fn)(void *ctx, struct control_client *c),
+			void *ctx)
+{
+	int r = 0;
+
+	for (size_t i = 0; r == 0 && i < all->count; i++) {
+		struct control_client c;
+
+		if (all->poll[i].fd < 0 || !all->poll[i].revents)
+			continue;
+		all->poll[i].fd = -1;
+		if (control_connect_path(all->client[i].path, &c) < 0)
+			continue;
+		r = fn(ctx, &c);
+		control_disconnect(&c);
+	}
+	return r;
+}
+
+int control_each(int (*fn)(void *ctx, struct control_client *c), void *ctx,
+		 unsigned int *ret_silent)
+{
+	uint64_t until_us = control_patience();
+	struct daemons *all;
+	char dir[CONTROL_PATH_MAX];
 	DIR *list;
-	int r;
+	int n, r;
 
 	r = control_dir(dir, sizeof(dir));
 	if (r < 0)
@@ -349,22 +449,27 @@ int control_each(int (*fn)(void *ctx, struct control_client *c), void *ctx)
 	list = opendir(dir);
 	if (!list)
 		return -errno;
-	while (r == 0 && (d = readdir(list))) {
-		size_t len = strlen(d->d_name);
-		struct control_client c;
-		int failed;
-
-		if (len < 6 || strcmp(d->d_name + len - 5, ".sock") != 0)
-			continue;
-		snprintf(path, sizeof(path), "%s/%s", dir, d->d_name);
-		failed = control_connect_path(path, &c);
-		if (failed == -ECONNREFUSED)
-			unlink(path); /* a dead daemon's */
-		if (failed)
-			continue;
-		r = fn(ctx, &c);
-		control_disconnect(&c);
+	all = calloc(1, sizeof(*all));
+	if (!all) {
+		closedir(list);
+		return -ENOMEM;
 	}
+	ping_all(all, list, dir);
 	closedir(list);
+	for (size_t left = all->count; r == 0 && left > 0; left -= (size_t)n) {
+		n = poll(all->poll, all->count, ms_until(until_us));
+		if (n < 0 && errno == EINTR)
+			n = 0;
+		else if (n <= 0)
+			break;
+		else
+			r = take_answers(all, fn, ctx);
+	}
+	for (size_t i = 0; i < all->count; i++) {
+		all->silent += all->poll[i].fd >= 0;
+		control_disconnect(&all->client[i]);
+	}
+	*ret_silent = all->silent;
+	free(all);
 	return r;
 }

@@ -27,7 +27,23 @@ for c in status fill drop verify reload unmount; do
 	is "$c: says why" "$(cat "$T/err-$c")" "rgetfs: $M: the daemon does not answer (rgetfs unmount --force frees the mount)"
 done
 ok 'it is mounted still' mounted
-kill -CONT "$pid"
+# Several of them (and perhaps some of other tests): all are asked at once, and named.
+for m in 2 3; do
+	mkdir "$T/mnt$m"
+	"$RGETFS" mount --cache-dir="$T/cache$m" --fill=none "$T/list" "$T/mnt$m" || bail 'no second mount'
+done
+mapfile -t hung < <(daemon_pid)
+ok 'one that answers beside it' eval '[ "$(timeout 50 "$RGETFS" status --json 2>/dev/null | jq -r .mountpoint | grep -F "$T/" | tr "\n" " ")" = "$T/mnt2 $T/mnt3 " ]'
+kill -STOP "${hung[@]}"
+at_most 'status of three that hang, ms' "$(took_ms timeout 50 "$RGETFS" status)" 16000
+timeout 50 "$RGETFS" status >"$T/out" 2>"$T/err"
+is 'status of all: exit status' $? 1
+is 'each is named' "$(grep -F "$T/" "$T/err")" "$(for m in mnt mnt2 mnt3; do
+	echo "rgetfs: $T/$m: the daemon does not answer (rgetfs unmount --force frees the mount)"
+done)"
+at_most 'two by name, ms' "$(took_ms timeout 50 "$RGETFS" status "$T/mnt2" "$T/mnt3")" 14000
+kill -CONT "${hung[@]}"
+ok 'the others end' "$RGETFS" unmount "$T/mnt2" "$T/mnt3"
 ok 'it goes on' timeout 5 "$RGETFS" status "$M"
 ok 'and reads' content "$M/dir/b" /b
 # A command that was there when it began to hang.

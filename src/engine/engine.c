@@ -71,8 +71,10 @@ static int engine_make_parts(struct engine *e, char owner[STORE_OWNER_MAX])
 	e->cfg.store.lost = store_lost;
 	e->cfg.store.ctx = e;
 	r = store_open(&e->cfg.store, &e->store, owner);
-	if (r == 0)
+	if (r == 0) {
+		readers_bound(e);
 		r = fetch_shared_new(&e->cfg.fetch, &e->shared);
+	}
 	for (int i = 0; i < LANE_COUNT && r == 0; i++) {
 		r = writer_new(&e->writer[i]);
 		if (r == 0)

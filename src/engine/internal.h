@@ -143,6 +143,7 @@ struct engine {
 	atomic_bool closing;  /* nothing new is begun */
 	atomic_int parked;
 	atomic_uint_fast64_t reads, read_hits, unkept;
+	atomic_uint_fast64_t window_max; /* of one reader */
 
 	/* engine thread */
 	struct sched *sched;
@@ -582,6 +583,8 @@ void window_ended(struct want *w);
 /* Once a second: readers that are no more. */
 void readers_sweep(struct engine *e, uint64_t now_us);
 void readers_stop(struct engine *e);
+/* How far they may look ahead, by the room there is: at the start and once a second. */
+void readers_bound(struct engine *e);
 
 /* ---- sizes (probe.c) ---- */
 struct probe {

@@ -99,6 +99,7 @@ static void run_second(struct engine *e, uint64_t now_us)
 		log_warn("cache: %s: files are read without keeping their bytes",
 			 strerror(-stats.degraded));
 	e->degraded = stats.degraded != 0;
+	readers_bound(e);
 	readers_sweep(e, now_us);
 	wholes_sweep(e, now_us);
 	probes_sweep(e, now_us);

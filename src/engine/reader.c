@@ -12,8 +12,10 @@
 #include "base/clock.h"
 #include "engine/internal.h"
 
-#define READ_WINDOW_MAX (UINT64_C(32) << 20) /* read-ahead of one reader, at most */
-#define READ_RANGES_MAX 4096 /* of one object that are told apart; then only their sum is known */
+/* Read-ahead of one reader, at most; and of what the cache can hold, or it evicts itself. */
+#define READ_WINDOW_MAX	  (UINT64_C(32) << 20)
+#define READ_WINDOW_SHARE 8
+#define READ_RANGES_MAX	  4096 /* of one object that are told apart; then only their sum is known */
 
 /* ---- answers ---- */
 
@@ -176,12 +178,20 @@ static int demand_read(struct handle *h, struct waiter *w, int pid)
 
 /* ---- windows ---- */
 
+void readers_bound(struct engine *e)
+{
+	uint64_t share = store_capacity(e->store) / READ_WINDOW_SHARE;
+
+	atomic_store(&e->window_max,
+		     block_floor(max_u64(min_u64(share, READ_WINDOW_MAX), BLOCK_SIZE)));
+}
+
 static void windows_posted(struct engine *e, struct msg *m);
 
 static void look_ahead(struct handle *h, struct range r, bool hit)
 {
 	struct object *o = h->obj;
-	struct readahead_limit limit = {.window_max = READ_WINDOW_MAX};
+	struct readahead_limit limit = {.window_max = atomic_load(&o->e->window_max)};
 	struct range ahead;
 	uint64_t size = version_size(h->version);
 	bool post = false;

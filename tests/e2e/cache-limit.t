@@ -4,7 +4,7 @@
 
 size=6000000
 limit=$((8 * 1024 * 1024))
-origin_start "/* size=$size"
+origin_start "/f* size=$size" '/long size=40000000'
 list /f1 /f2 /f3 /f4
 must_mnt --cache-size=8M --fill=all
 used() { du -s --block-size=1 --exclude='*.db*' "$T/cache" | cut -f1; }
@@ -36,4 +36,12 @@ at_most 'most that the cache ever held' "$(sort -n "$T/peak" | tail -n 1)" $((li
 at_most 'what status says' "$(total bytes_cached)" "$limit"
 remnt --cache-size=8M --fill=none
 ok 'after a remount' content "$M/f4" /f4
+list /long
+for o in auto 1; do
+	remnt --cache-size=8M --fill=none --connections=$o
+	before=$(sent /long)
+	ok "$o connections: five times the cache, in order" content "$M/long" /long
+	at_most "$o connections: read-ahead was not evicted before it was read" $(($(sent /long) - before)) 42000000
+	"$RGETFS" drop -q "$M"
+done
 done_testing

@@ -96,6 +96,18 @@ int engine_peek(struct engine *e, struct manifest *m, uint32_t index, struct obj
  * it.
  */
 void object_probe(struct object *o, bool urgent, void (*done)(void *ctx, int error), void *ctx);
+/*
+ * The same in two steps, for a question that may be called off: nothing is asked before
+ * probe_begin(), which is owed. NULL: no memory.
+ */
+struct probe *probe_new(struct object *o, bool urgent, void (*done)(void *ctx, int error),
+			void *ctx);
+void probe_begin(struct probe *q);
+/*
+ * done() is called soon with -EINTR, unless it was; others who ask the same wait on. Any thread and
+ * any number of times from probe_new() until done() returns. Never blocks.
+ */
+void probe_cancel(struct probe *q);
 
 /* ---- reading ---- */
 /*

@@ -588,13 +588,17 @@ void readers_bound(struct engine *e);
 
 /* ---- sizes (probe.c) ---- */
 struct probe {
-	LIST_ENTRY(probe) link;
-	struct object *obj;
+	LIST_ENTRY(probe) link; /* object.probes, while it waits */
+	atomic_uint refs;	/* one until done() returned, one for cancel_msg */
+	struct object *obj;	/* reference, until done() returned */
+	struct engine *e;
 	bool urgent;
+	atomic_bool cancel_posted;
+	bool waits, cancelled; /* engine thread */
 	uint64_t asked_us, until_us;
 	void (*done)(void *ctx, int error);
 	void *ctx;
-	struct msg msg;
+	struct msg msg, cancel_msg;
 };
 /* Somebody who waited for an answer is told that t's sources can't be reached, if that is so. */
 void probes_give_up(struct task *t, uint64_t now_us);

@@ -71,13 +71,27 @@ static bool probe_known(struct object *o)
 	return known;
 }
 
+static void probe_put(struct probe *q)
+{
+	if (atomic_fetch_sub(&q->refs, 1) == 1)
+		free(q);
+}
+
+/* It is on no list. */
 static void probe_end(struct probe *q, int error)
 {
 	struct object *o = q->obj;
 
 	q->done(q->ctx, error);
-	free(q);
+	probe_put(q);
 	object_put(o);
+}
+
+static void probe_told(struct probe *q, int error)
+{
+	LIST_REMOVE(q, link);
+	q->waits = false;
+	probe_end(q, error);
 }
 
 void probes_answer(struct object *o, int error)
@@ -88,10 +102,8 @@ void probes_answer(struct object *o, int error)
 	LIST_INIT(&o->probes);
 	if (LIST_FIRST(&list))
 		LIST_FIRST(&list)->link.le_prev = &LIST_FIRST(&list);
-	while ((q = LIST_FIRST(&list)) != NULL) {
-		LIST_REMOVE(q, link);
-		probe_end(q, error);
-	}
+	while ((q = LIST_FIRST(&list)) != NULL)
+		probe_told(q, error);
 	if (o->in_probing) {
 		TAILQ_REMOVE(&o->e->probing, o, probing_link);
 		o->in_probing = false;
@@ -108,6 +120,10 @@ static void probe_asked(struct engine *e, struct msg *m)
 
 	if (probe_known(o)) {
 		probe_end(q, 0);
+		return;
+	}
+	if (q->cancelled) {
+		probe_end(q, -EINTR);
 		return;
 	}
 	if (e->cfg.offline || atomic_load(&e->stopping) || task_open(o, false, &t) < 0) {
@@ -131,6 +147,7 @@ static void probe_asked(struct engine *e, struct msg *m)
 	q->asked_us = now_us;
 	q->until_us = e->cfg.sched.retry_time_us ? now_us + e->cfg.sched.retry_time_us : UINT64_MAX;
 	LIST_INSERT_HEAD(&o->probes, q, link);
+	q->waits = true;
 	if (!o->in_probing) {
 		TAILQ_INSERT_TAIL(&e->probing, o, probing_link);
 		o->in_probing = true;
@@ -139,24 +156,75 @@ static void probe_asked(struct engine *e, struct msg *m)
 		probes_answer(o, -EIO);
 }
 
-void object_probe(struct object *o, bool urgent, void (*done)(void *ctx, int error), void *ctx)
+struct probe *probe_new(struct object *o, bool urgent, void (*done)(void *ctx, int error),
+			void *ctx)
 {
-	struct probe *q;
+	struct probe *q = calloc(1, sizeof(*q));
 
-	if (probe_known(o)) {
-		done(ctx, 0);
-		return;
-	}
-	q = calloc(1, sizeof(*q));
-	if (!q) {
-		done(ctx, -EIO);
-		return;
-	}
+	if (!q)
+		return NULL;
+	atomic_init(&q->refs, 1);
 	q->obj = object_get(o);
+	q->e = o->e;
 	q->urgent = urgent;
 	q->done = done;
 	q->ctx = ctx;
-	engine_post(o->e, &q->msg, probe_asked);
+	return q;
+}
+
+void probe_begin(struct probe *q)
+{
+	if (probe_known(q->obj))
+		probe_end(q, 0);
+	else
+		engine_post(q->e, &q->msg, probe_asked);
+}
+
+void object_probe(struct object *o, bool urgent, void (*done)(void *ctx, int error), void *ctx)
+{
+	struct probe *q = probe_new(o, urgent, done, ctx);
+
+	if (q)
+		probe_begin(q);
+	else
+		done(ctx, -EIO);
+}
+
+/* Some of those who waited for o's answer were told something else. */
+static void probes_left(struct object *o)
+{
+	if (LIST_FIRST(&o->probes))
+		return;
+	/* Nobody waits for the answer any more, so nobody asks. */
+	if (o->task && !o->task->want_count && !o->revalidating)
+		task_close(o->task);
+	TAILQ_REMOVE(&o->e->probing, o, probing_link);
+	o->in_probing = false;
+	object_rest(o);
+}
+
+static void probe_cancelled(struct engine *e, struct msg *m)
+{
+	struct probe *q = container_of(m, struct probe, cancel_msg);
+
+	(void)e;
+	q->cancelled = true; /* if it has not been asked yet */
+	if (q->waits) {
+		struct object *o = object_get(q->obj);
+
+		probe_told(q, -EINTR);
+		probes_left(o);
+		object_put(o);
+	}
+	probe_put(q);
+}
+
+void probe_cancel(struct probe *q)
+{
+	if (atomic_exchange(&q->cancel_posted, true))
+		return;
+	atomic_fetch_add(&q->refs, 1);
+	engine_post(q->e, &q->cancel_msg, probe_cancelled);
 }
 
 void probes_sweep(struct engine *e, uint64_t now_us)
@@ -175,16 +243,8 @@ void probes_sweep(struct engine *e, uint64_t now_us)
 			if (o->task)
 				probes_give_up(o->task, now_us);
 			object_failed(o, why);
-			LIST_REMOVE(q, link);
-			probe_end(q, -ETIMEDOUT);
+			probe_told(q, -ETIMEDOUT);
 		}
-		if (!LIST_FIRST(&o->probes)) {
-			/* Nobody waits for the answer any more, so nobody asks. */
-			if (o->task && !o->task->want_count && !o->revalidating)
-				task_close(o->task);
-			TAILQ_REMOVE(&e->probing, o, probing_link);
-			o->in_probing = false;
-			object_rest(o);
-		}
+		probes_left(o);
 	}
 }

@@ -55,6 +55,16 @@ static inline struct fs *fs_of(fuse_req_t req)
 /* A request leaves its FUSE thread, and comes to its end: fs_close() waits for all of them. */
 void fs_park(struct fs *fs);
 void fs_unpark(struct fs *fs);
+/*
+ * A parked request may be interrupted: fuse_req_interrupt_func() before whoever will answer can know
+ * of it. libfuse calls the function under the request's own lock, perhaps at once, so it never
+ * answers; it has the wait called off, and the answer comes from where it always does. Which first
+ * calls this: when it returns, the function is not running and will not be called.
+ */
+static inline void fs_uninterruptible(fuse_req_t req)
+{
+	fuse_req_interrupt_func(req, NULL, NULL);
+}
 
 /* fsops_name.c */
 void fs_op_lookup(fuse_req_t req, fuse_ino_t parent, const char *name);

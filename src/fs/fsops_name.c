@@ -149,9 +149,16 @@ struct ask {
 	struct fs *fs;
 	fuse_req_t req;
 	struct object *object;
+	struct probe *probe;
 	uint64_t parent;
 	char name[];
 };
+
+/* How it is answered when its object could not be asked. */
+static int ask_errno(int error)
+{
+	return error == -ENOENT || error == -EINTR ? -error : EIO;
+}
 
 static void ask_done(void *ctx, int error)
 {
@@ -162,8 +169,9 @@ static void ask_done(void *ctx, int error)
 	struct tree_name n = {0};
 	int r;
 
+	fs_uninterruptible(a->req);
 	if (error) {
-		fuse_reply_err(a->req, error == -ENOENT ? ENOENT : EIO);
+		fuse_reply_err(a->req, ask_errno(error));
 	} else {
 		object_info(a->object, &info);
 		if (info.length_unknown)
@@ -178,6 +186,15 @@ static void ask_done(void *ctx, int error)
 	object_put(a->object);
 	free(a);
 	fs_unpark(fs);
+}
+
+/* Its only answer is still the one of ask_done(). */
+static void ask_interrupted(fuse_req_t req, void *data)
+{
+	struct ask *a = data;
+
+	(void)req;
+	probe_cancel(a->probe);
 }
 
 static void ask_start(struct fs *fs, fuse_req_t req, uint64_t parent, const char *name,
@@ -196,13 +213,21 @@ static void ask_start(struct fs *fs, fuse_req_t req, uint64_t parent, const char
 	a->parent = parent;
 	memcpy(a->name, name, len);
 	r = engine_object(fs->engine, n->manifest, n->index, &a->object);
+	if (r == 0) {
+		a->probe = probe_new(a->object, true, ask_done, a);
+		if (!a->probe) {
+			object_put(a->object);
+			r = -ENOMEM;
+		}
+	}
 	if (r < 0) {
 		free(a);
 		fuse_reply_err(req, -r);
 		return;
 	}
 	fs_park(fs);
-	object_probe(a->object, true, ask_done, a);
+	fuse_req_interrupt_func(req, ask_interrupted, a);
+	probe_begin(a->probe);
 }
 
 void fs_op_lookup(fuse_req_t req, fuse_ino_t parent, const char *name)

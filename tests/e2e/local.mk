@@ -36,6 +36,7 @@ e2e_tests = \
 	tests/e2e/index.t \
 	tests/e2e/index-changed.t \
 	tests/e2e/index-reload.t \
+	tests/e2e/interrupt.t \
 	tests/e2e/kill9.t \
 	tests/e2e/length-lies.t \
 	tests/e2e/log.t \

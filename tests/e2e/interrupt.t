@@ -1,0 +1,73 @@
+#!/usr/bin/env bash
+# Who waits for a size that a server never tells can be ended at once, by Ctrl-C too; the file is there when the server answers. So
+# can who reads.
+. "$(dirname "$0")/lib.sh"
+
+retry=60 # s
+soon=$((retry * 1000 / 24)) # ms
+
+# Ended by the signal itself: `timeout` says 124, or 137 for a SIGKILL; in time, against the wait it would have been.
+ends() { # NAME SIGNAL COMMAND…
+	local name=$1 signal=$2 began status want=124
+	shift 2
+	[ "$signal" != KILL ] || want=137
+	began=$(now_ms)
+	timeout --foreground -s "$signal" 1 "$@" >"$T/out" 2>&1
+	status=$?
+	at_most "$name, $signal: ms" $(($(now_ms) - began)) "$soon"
+	is "$name, $signal: by the signal" "$status" "$want"
+}
+
+origin_start '/h* size=3000 fault=hang' '/quick* size=3000'
+list /h/1 /h/2 /quick
+printf '%s/h/1\n out=elsewhere/1\n' "$U" >>"$T/list"
+printf '%s/sized\n size=3000000\n' "$U" >>"$T/list"
+ctl '/sized size=3000000 fault=hang'
+must_mnt --retry-time=${retry}s --stall-timeout=${retry}s --fill=none
+cat "$M/quick" >/dev/null
+for signal in INT TERM KILL; do
+	ends 'stat' $signal stat "$M/1"
+	ends 'cat' $signal cat "$M/1"
+	ends 'ls -l' $signal ls -l "$M"
+done
+ends 'a read of a file whose size is known' KILL cat "$M/sized"
+ok 'nobody reads any more' wait_for 5 eval '[ "$(total reads_waiting)" = 0 ]'
+
+# One of two who wait for the same file, under two names, goes; the other has its answer.
+stat -c %s "$M/elsewhere/1" >"$T/other" 2>&1 &
+other=$!
+ends 'one of two' INT stat "$M/1"
+ok 'the other waits on' kill -0 "$other"
+ctl '/h* size=3000' release
+ended 'and is answered' "$other"
+is 'with the size' "$(cat "$T/other")" 3000
+ok 'the one that nobody could wait for' timeout 20 stat "$M/1"
+ok 'its bytes' content "$M/1" /h/1
+ok 'another' content "$M/2" /h/2
+unmnt || bail 'the unmount failed'
+
+# Interrupts beside answers: some win, some lose, and each file works in the end.
+many=200
+ctl 'set delay=60ms'
+for i in $(seq $many); do
+	printf '%s/quick%d\n out=f%d\n' "$U" "$i" "$i"
+done >"$T/list"
+must_mnt --retry-time=${retry}s --connections=1
+: >"$T/ends"
+for k in 0 1 2 3; do
+	for i in $(seq $((many - k)) -4 1); do
+		timeout --foreground -s KILL "0.0$((RANDOM % 9 + 1))" stat "$M/f$i" >/dev/null 2>"$T/err.$i"
+		echo "$? $(cat "$T/err.$i")" >>"$T/ends"
+	done &
+	pids[k]=$!
+done
+for k in 0 1 2 3; do
+	wait "${pids[k]}"
+done
+at_least 'some were interrupted' "$(grep -c '^137' "$T/ends")" 20
+at_least 'some were answered' "$(grep -c '^0' "$T/ends")" 20
+is 'nothing else' "$(grep -v '^0 $\|^124 $\|^137 ' "$T/ends")" ''
+ctl 'set delay=0'
+is 'and each is there' "$(find "$M" -size -3001c -size +2999c | wc -l)" "$many"
+ok 'the mount ends as ever' unmnt
+done_testing

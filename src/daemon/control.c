@@ -23,7 +23,9 @@
 #define SEND_TIMEOUT_S	 30 /* a client that does not read loses its connection */
 #define NO_DESCRIPTOR_MS 50 /* before the next try */
 #define REFUSAL		 "{\"ok\":false,\"error\":\"" CONTROL_BUSY "\",\"errno\":16}\n"
-#define CONTROL_BUSY	 "the daemon has too many commands at once (try again)"
+/* The usual 8 MiB of address space are not there under a small ulimit -v. */
+#define COMMAND_STACK ((size_t)1 << 20)
+#define CONTROL_BUSY  "the daemon has too many commands at once (try again)"
 _Static_assert(EBUSY == 16, "as REFUSAL has it");
 
 struct command {
@@ -307,6 +309,7 @@ static void take(struct control *c, int fd)
 	}
 	pthread_attr_init(&attr);
 	pthread_attr_setdetachstate(&attr, PTHREAD_CREATE_DETACHED);
+	pthread_attr_setstacksize(&attr, COMMAND_STACK);
 	if (pthread_create(&thread, &attr, connection_run, conn) != 0) {
 		leave(c, conn);
 		free(conn);

@@ -399,18 +399,40 @@ static int truncate_log(struct extdb *db)
 		sqlite3_wal_checkpoint_v2(db->sql, NULL, SQLITE_CHECKPOINT_TRUNCATE, NULL, NULL));
 }
 
+/* A quota that is used up is as good as a full disk. */
+static bool lacks_room(const struct extdb *db, int error)
+{
+	return error == -ENOSPC || (error == -EIO && sqlite3_system_errno(db->sql) == EDQUOT);
+}
+
 int extdb_apply(struct extdb *db, const struct batch *b, bool truncate)
 {
+	bool given = false;
 	int r = b->error;
 
 	if (!r && b->count > 0) {
 		r = apply_once(db, b);
-		/* On a full disk the log itself may hold the room that is missing. */
-		if (r == -ENOSPC && truncate_log(db) == 0)
+		given = lacks_room(db, r);
+		/* On a full disk the log itself holds some of the room that is missing. */
+		if (given) {
+			extdb_reserve(db, false);
+			truncate_log(db);
 			r = apply_once(db, b);
+		}
 	}
-	if (!r && truncate)
-		r = truncate_log(db);
+	if (!r && (truncate || given)) {
+		int error = truncate_log(db);
+
+		if (lacks_room(db, error) && !given) {
+			given = true;
+			extdb_reserve(db, false);
+			error = truncate_log(db);
+		}
+		/* Unasked, it was only for the room. */
+		r = truncate ? error : 0;
+	}
+	if (given)
+		extdb_reserve(db, true);
 	return r;
 }
 

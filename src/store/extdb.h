@@ -14,6 +14,12 @@
 #include "store/batch.h"
 
 #define EXTDB_NAME "extents.db"
+/*
+ * A file beside it that only holds room on the disk: given up for as long as it takes to commit
+ * where others have filled the disk, so that what is cached can be forgotten even there.
+ */
+#define EXTDB_RESERVE_NAME  EXTDB_NAME "-reserve"
+#define EXTDB_RESERVE_BYTES (UINT64_C(512) << 10) /* 128 pages of its log */
 
 struct extdb;
 

@@ -208,6 +208,25 @@ static int extdb_make_file(int dirfd, bool create)
 	return r;
 }
 
+static int extdb_reserve_open(int dirfd)
+{
+	int fd = openat(dirfd, EXTDB_RESERVE_NAME, O_RDWR | O_CREAT | O_NOFOLLOW | O_CLOEXEC, 0600);
+
+	if (fd < 0)
+		log_debug("the cache database has no reserve: %s", strerror(errno));
+	return fd;
+}
+
+void extdb_reserve(struct extdb *db, bool take)
+{
+	if (db->reserve < 0)
+		return;
+	/* It is a help, not a need: without it a full disk is just full. */
+	if (take ? fallocate(db->reserve, 0, 0, (off_t)EXTDB_RESERVE_BYTES)
+		 : ftruncate(db->reserve, 0))
+		log_debug("the reserve of the cache database: %s", strerror(errno));
+}
+
 static int extdb_open_as(int dirfd, const char *dir, bool readonly, bool exclusive,
 			 struct extdb **ret)
 {
@@ -219,6 +238,8 @@ static int extdb_open_as(int dirfd, const char *dir, bool readonly, bool exclusi
 	if (r)
 		return r;
 	db = calloc(1, sizeof(*db));
+	if (db)
+		db->reserve = readonly ? -1 : extdb_reserve_open(dirfd);
 	if (!db || asprintf(&path, "%s/%s", dir, EXTDB_NAME) < 0) {
 		r = -ENOMEM;
 		path = NULL;
@@ -241,6 +262,7 @@ static int extdb_open_as(int dirfd, const char *dir, bool readonly, bool exclusi
 		r = extdb_prepare(db);
 	if (r)
 		goto out;
+	extdb_reserve(db, true);
 	*ret = db;
 	db = NULL;
 out:
@@ -266,6 +288,8 @@ void extdb_close(struct extdb *db)
 	for (size_t i = 0; i < STMT_COUNT; i++)
 		sqlite3_finalize(db->stmt[i]);
 	sqlite3_close(db->sql);
+	if (db->reserve >= 0)
+		close(db->reserve);
 	free(db);
 }
 

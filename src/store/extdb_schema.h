@@ -37,6 +37,7 @@ enum extdb_stmt {
 
 struct extdb {
 	sqlite3 *sql;
+	int reserve; /* its descriptor; -1: none */
 	sqlite3_stmt *stmt[STMT_COUNT];
 	bool unmarked; /* extdb_set_open() could not write; the next transaction does */
 };
@@ -45,6 +46,8 @@ extern const char *const extdb_stmt_text[STMT_COUNT];
 
 /* What SQLite said, as a negative errno: damage is -EUCLEAN. */
 int extdb_errno(int sqlite_code);
+/* Take the reserve's room on the disk, or give it up. */
+void extdb_reserve(struct extdb *db, bool take);
 /* Prepare every statement. 0 or -errno. */
 int extdb_prepare(struct extdb *db);
 

@@ -23,7 +23,12 @@ struct drop {
 static int say_failed(struct drop *d, uint32_t index, int error)
 {
 	json_t *path = select_path(d->sel.manifest, index);
-	int r = select_failed(d->call, json_string_value(path), strerror(-error));
+	int r = select_failed(
+		d->call, json_string_value(path),
+		error == -ENOSPC || error == -EDQUOT
+			? "the disk of the cache is too full to note that it is "
+			  "dropped: still cached, make a little room and drop it again"
+			: strerror(-error));
 
 	d->p.files_failed++;
 	json_decref(path);
@@ -33,15 +38,16 @@ static int say_failed(struct drop *d, uint32_t index, int error)
 /* 0, or -EPIPE: the client is gone. */
 static int drop_gathered(struct drop *d)
 {
-	int error = objects_drop(d->obj, d->count), r = 0;
+	int error[OBJECTS_DROP_MAX], r = 0;
 
+	objects_drop(d->obj, d->count, error);
 	for (size_t i = 0; i < d->count; i++) {
-		if (error == 0) {
+		if (error[i] == 0) {
 			fs_forget(mount_fs(orders_mount(d->od)), d->obj[i]);
 			d->dropped += d->bytes[i] > 0;
 			d->p.bytes += d->bytes[i];
 		} else if (r == 0) {
-			r = say_failed(d, d->index[i], error);
+			r = say_failed(d, d->index[i], error[i]);
 		}
 		object_put(d->obj[i]);
 	}

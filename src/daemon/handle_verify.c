@@ -140,7 +140,7 @@ static int check_content(struct verify *v, struct object *o, uint32_t index,
 	if (r != -EILSEQ)
 		return wrong(v, index, strerror(-r));
 	v->checksums_bad++;
-	r = object_drop(o);
+	r = object_drop_wrong(o);
 	fs_forget(mount_fs(orders_mount(v->od)), o);
 	return wrong(v, index,
 		     r < 0 ? "the content differs from its checksum, and can't be dropped"

@@ -288,34 +288,50 @@ static void drop_end(struct engine *e, struct msg *m)
 	errand_done(r);
 }
 
-int objects_drop(struct object **list, size_t count)
+/* Until what was cancelled has ended, for all of them together at most DROP_DRAIN_US. */
+static void drop_drain(struct object **list, size_t count)
 {
-	struct version *version[OBJECTS_DROP_MAX] = {NULL};
-	struct store *store = count ? list[0]->e->store : NULL;
-	size_t begun = 0;
-	int r = 0, error;
+	uint64_t until_us = clock_now_us() + DROP_DRAIN_US;
 
-	assert(count <= OBJECTS_DROP_MAX);
-	for (; begun < count && r == 0; begun++) {
-		struct object *o = list[begun];
-		uint64_t until_us = clock_now_us() + DROP_DRAIN_US;
-
-		while (errand_run(o->e, o, drop_begin) && clock_now_us() < until_us)
+	for (size_t i = 0; i < count; i++)
+		errand_run(list[i]->e, list[i], drop_begin);
+	for (size_t i = 0; i < count; i++) {
+		while (errand_run(list[i]->e, list[i], drop_begin) && clock_now_us() < until_us)
 			nanosleep(&(struct timespec){.tv_nsec = 5000000}, NULL);
-		r = store_drop_begin(store, &o->key, &version[begun]);
 	}
-	error = begun ? store_drop_wait(store) : 0;
-	for (size_t i = 0; i < begun; i++) {
-		version_put(version[i]);
-		if (error == 0 && (r == 0 || i + 1 < begun))
-			errand_run(list[i]->e, list[i], drop_end);
-	}
-	return r ? r : error;
 }
 
-int object_drop(struct object *o)
+static void drop(struct object **list, size_t count, bool wrong, int *ret_error)
 {
-	return objects_drop(&o, 1);
+	struct version *version[OBJECTS_DROP_MAX] = {NULL};
+
+	assert(count <= OBJECTS_DROP_MAX);
+	if (count == 0)
+		return;
+	drop_drain(list, count);
+	for (size_t i = 0; i < count; i++)
+		ret_error[i] =
+			store_drop_begin(list[i]->e->store, &list[i]->key, wrong, &version[i]);
+	store_drop_wait(list[0]->e->store);
+	for (size_t i = 0; i < count; i++) {
+		if (ret_error[i] == 0)
+			ret_error[i] = store_drop_end(version[i]);
+		if (ret_error[i] == 0)
+			errand_run(list[i]->e, list[i], drop_end);
+	}
+}
+
+void objects_drop(struct object **list, size_t count, int *ret_error)
+{
+	drop(list, count, false, ret_error);
+}
+
+int object_drop_wrong(struct object *o)
+{
+	int error = 0;
+
+	drop(&o, 1, true, &error);
+	return error;
 }
 
 static void forget_failed(struct engine *e, struct msg *m)

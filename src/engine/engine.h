@@ -135,13 +135,14 @@ int object_fill(struct object *o, void (*done)(void *ctx, int error), void *ctx,
 /* done() is called with -ECANCELED unless it was. f may be used until done() has returned. */
 void fill_cancel(struct fill *f);
 /*
- * Forget all cached bytes; waits until that is durable. Backfill and orders to fill o end with it,
- * orders with -ECANCELED; readers fetch anew. 0 or -errno of the store.
+ * Forget all cached bytes of several, at most OBJECTS_DROP_MAX, in one commit; waits until that is
+ * durable. Backfill and orders to fill them end with it, orders with -ECANCELED; readers fetch anew.
+ * Each has its own result: 0, or -errno of the store and its bytes are as they were.
  */
-int object_drop(struct object *o);
-/* The same for several, at most OBJECTS_DROP_MAX, in one commit. 0: all; -errno: some are not. */
 #define OBJECTS_DROP_MAX 64
-int objects_drop(struct object **list, size_t count);
+void objects_drop(struct object **list, size_t count, int *ret_error);
+/* The same for one whose bytes are known to be wrong: never served again, even if it fails. */
+int object_drop_wrong(struct object *o);
 int object_verify(struct object *o, uint64_t *ret_blocks, uint64_t *ret_bad);
 /* Backfill everything of m (--fill all), ask unknown sizes of m; both go on in the background. */
 void engine_fill_manifest(struct engine *e, struct manifest *m);

@@ -7,7 +7,8 @@
  *   3. commit that they are gone, and empty the write-ahead log, so that no older state comes back;
  *   4. punch them out of the file;
  *   5. make gaps of them, and tell the engine.
- * A crash after 3 leaves blocks that nobody claims: sweep.c punches those.
+ * A crash after 3 leaves blocks that nobody claims: sweep.c punches those. Where 3 fails, all is as
+ * it was before 1, but for what is known to be wrong, which is never shown again.
  */
 #include "base/log.h"
 #include "store/store_priv.h"
@@ -16,11 +17,13 @@ void forget_init(struct forget *f, struct version *v)
 {
 	*f = (struct forget){.v = v};
 	rangeset_init(&f->ranges);
+	rangeset_init(&f->keep);
 }
 
 void forget_done(struct forget *f)
 {
 	rangeset_done(&f->ranges);
+	rangeset_done(&f->keep);
 }
 
 /* Bytes of r that are in set. */
@@ -76,13 +79,13 @@ static bool widen_locked(struct version *v, struct rangeset *ranges) REQUIRES(v-
 	return true;
 }
 
-static int mark(struct forget *f, struct batch *b)
+static int mark(struct forget *f)
 {
 	bool whole = atomic_load(&f->v->store->cache.no_punch) && !f->marked;
 	struct version *v = f->v;
 	struct rangeset got;
 	struct range r;
-	uint64_t at = 0, durable = 0;
+	uint64_t at = 0;
 	int error = 0;
 
 	rangeset_init(&got);
@@ -94,34 +97,89 @@ static int mark(struct forget *f, struct batch *b)
 		at = r.end;
 	}
 	rangeset_swap(&f->ranges, &got);
-	for (at = 0; !rangeset_next(&f->ranges, at, &r); at = r.end) {
-		durable += range_len(r) - uncommitted(v, r);
-		if (v->has_row && !v->closed)
-			batch_clear(b, v->id, r);
-	}
-	if (v->has_row && !v->closed && f->ranges.bytes > 0)
-		batch_bytes(b, v->id, v->durable_bytes - min_u64(durable, v->durable_bytes));
 	mtx_unlock(&v->lock);
 	rangeset_done(&got);
 	return error;
 }
 
-/* Step 1 undone: the database would not forget. Readers may have parked for it meanwhile. */
-static void unmark(struct forget *f)
+/* What step 3 is to do for f. */
+static void add_rows(const struct forget *f, struct batch *b)
 {
-	struct waiter_list ready = TAILQ_HEAD_INITIALIZER(ready);
 	struct version *v = f->v;
+	uint64_t durable = 0;
 	struct range r;
 
 	mtx_lock(&v->lock);
-	for (uint64_t at = 0; !rangeset_next(&f->ranges, at, &r); at = r.end)
+	if (v->has_row && !v->closed && f->ranges.bytes > 0) {
+		for (uint64_t at = 0; !rangeset_next(&f->ranges, at, &r); at = r.end) {
+			durable += range_len(r) - uncommitted(v, r);
+			batch_clear(b, v->id, r);
+		}
+		batch_bytes(b, v->id, v->durable_bytes - min_u64(durable, v->durable_bytes));
+	}
+	mtx_unlock(&v->lock);
+}
+
+/*
+ * Step 3. *ret_gone: the rows are, although it failed: the log could not be emptied, so an older
+ * state may come back, and nothing is punched.
+ */
+static int commit(struct store *s, const struct forget *items, size_t count, bool *ret_gone)
+{
+	struct batch b, none;
+	int r = 0;
+
+	*ret_gone = false;
+	batch_init(&b);
+	batch_init(&none);
+	for (size_t i = 0; i < count; i++)
+		add_rows(&items[i], &b);
+	if (b.count > 0 || b.error) {
+		r = dbthread_apply(&s->db, &b, false);
+		*ret_gone = !r;
+		if (!r)
+			r = dbthread_apply(&s->db, &none, true);
+	}
+	batch_done(&none);
+	batch_done(&b);
+	return r;
+}
+
+/* What is shown again although its rows are gone is as new as what was just written. */
+static void renew_locked(struct version *v, struct range r) REQUIRES(v->lock)
+{
+	uint64_t before = v->dirty.bytes + v->syncing.bytes;
+	uint64_t durable = min_u64(range_len(r) - uncommitted(v, r), v->durable_bytes);
+
+	v->durable_bytes -= durable;
+	atomic_fetch_sub(&v->store->durable, durable);
+	/* No memory: then it is fetched again after a restart. */
+	if (rangeset_remove(&v->syncing, r) == 0)
+		rangeset_add(&v->dirty, r);
+	atomic_fetch_add(&v->store->dirty_bytes, v->dirty.bytes + v->syncing.bytes - before);
+	version_hold_locked(v, HOLD_DIRTY);
+}
+
+/* Step 1 undone: the database would not forget. Readers may have parked for it meanwhile. */
+static void show_again(struct version *v, const struct rangeset *set, bool gone)
+{
+	struct waiter_list ready = TAILQ_HEAD_INITIALIZER(ready);
+	struct range r;
+
+	mtx_lock(&v->lock);
+	for (uint64_t at = 0; !rangeset_next(set, at, &r); at = r.end) {
 		extmap_set_evicting(v->map, r, false);
+		if (gone && v->has_row && !v->closed)
+			renew_locked(v, r);
+	}
 	v->gated = false;
 	cnd_broadcast(&v->changed);
 	version_collect_locked(v, (struct range){0, UINT64_MAX}, &ready);
 	mtx_unlock(&v->lock);
 	version_admit(v);
 	version_answer(v, &ready);
+	if (gone)
+		store_poke(v->store, WORK_NEW);
 }
 
 /* Step 4. Bytes given back. */
@@ -209,14 +267,67 @@ static uint64_t forget_finish(struct store *s, struct forget *f, bool committed)
 	return bytes;
 }
 
+/*
+ * Step 3 has failed. What was condemned is not shown again even if its row stays: a row that says
+ * too much is found out by its checksum, once the blocks have been written anew. A database that
+ * had to be replaced remembers nothing.
+ */
+static void forget_failed(struct store *s, struct forget *f, bool gone)
+{
+	struct rangeset shown;
+	struct range r, m;
+
+	if (!f->marked) {
+		show_again(f->v, &f->ranges, gone);
+		return;
+	}
+	rangeset_init(&shown);
+	for (uint64_t at = 0; f->error != -EUCLEAN && !rangeset_next(&f->keep, at, &r);
+	     at = r.end) {
+		for (uint64_t in = r.off; !rangeset_next(&f->ranges, in, &m) && m.off < r.end;
+		     in = m.end)
+			rangeset_add(&shown, range_intersect(m, r));
+	}
+	for (uint64_t at = 0; !rangeset_next(&shown, at, &r); at = r.end) {
+		if (rangeset_remove(&f->ranges, r))
+			rangeset_remove(&shown, r); /* no memory: a whole one needs none */
+	}
+	show_again(f->v, &shown, gone);
+	rangeset_done(&shown);
+	forget_finish(s, f, false);
+}
+
+/* Steps 3 to 5 for what is marked. */
+static int settle(struct store *s, struct forget *items, size_t count, uint64_t *bytes)
+{
+	int r, error = 0;
+	bool gone;
+
+	r = commit(s, items, count, &gone);
+	/* One after another: what one gives back is room for the next one's rows. */
+	for (size_t i = 0; r == -ENOSPC && !gone && count > 1 && i < count; i++) {
+		int e = settle(s, &items[i], 1, bytes);
+
+		error = error ? error : e;
+	}
+	if (r == -ENOSPC && !gone && count > 1)
+		return error;
+	for (size_t i = 0; i < count; i++) {
+		items[i].error = r;
+		if (r)
+			forget_failed(s, &items[i], gone);
+		else
+			*bytes += forget_finish(s, &items[i], true);
+	}
+	return r;
+}
+
 int forget_run(struct store *s, struct forget *items, size_t count, uint64_t *ret_bytes)
 {
-	struct batch b;
 	int r = 0;
 
-	batch_init(&b);
 	for (size_t i = 0; i < count; i++) {
-		int error = mark(&items[i], &b);
+		int error = mark(&items[i]);
 
 		r = r ? r : error;
 	}
@@ -224,19 +335,12 @@ int forget_run(struct store *s, struct forget *items, size_t count, uint64_t *re
 		if (items[i].ranges.bytes > 0)
 			version_drain(items[i].v);
 	}
-	if (!r && (b.count > 0 || b.error))
-		r = dbthread_apply(&s->db, &b, true);
-	batch_done(&b);
 	*ret_bytes = 0;
+	if (!r)
+		return settle(s, items, count, ret_bytes);
 	for (size_t i = 0; i < count; i++) {
-		/*
-		 * What was condemned is not shown again even if its row stays: a row that says too
-		 * much is found out by its checksum, once the blocks have been written anew.
-		 */
-		if (!r || items[i].marked)
-			*ret_bytes += forget_finish(s, &items[i], !r);
-		else
-			unmark(&items[i]);
+		items[i].error = r;
+		forget_failed(s, &items[i], false);
 	}
 	return r;
 }
@@ -246,13 +350,35 @@ static bool is_condemned(const struct version *v)
 	return (v->holds & HOLD_CONDEMNED) && !v->loading;
 }
 
+/* What is condemned or to be dropped of v moves to f. */
+static int gather(struct forget *f, struct version *v)
+{
+	struct range r;
+	int error = 0;
+
+	forget_init(f, v);
+	f->marked = true;
+	mtx_lock(&v->lock);
+	rangeset_swap(&v->condemned, &f->ranges);
+	rangeset_swap(&v->dropped, &f->keep);
+	/* The list's own reference keeps it. */
+	if (version_unhold_locked(v, HOLD_CONDEMNED))
+		atomic_fetch_sub(&v->refs, 1);
+	mtx_unlock(&v->lock);
+	for (uint64_t at = 0; !error && !rangeset_next(&f->keep, at, &r); at = r.end)
+		error = rangeset_add(&f->ranges, r);
+	if (error)
+		show_again(v, &f->keep, false);
+	return error;
+}
+
 int forget_condemned(struct store *s)
 {
 	struct version **list = NULL;
 	struct forget *items;
 	size_t count = 0;
 	uint64_t bytes;
-	int r;
+	int r, error = 0;
 
 	r = store_collect(s, is_condemned, &list, &count);
 	if (r)
@@ -263,23 +389,23 @@ int forget_condemned(struct store *s)
 		return -ENOMEM;
 	}
 	for (size_t i = 0; i < count; i++) {
-		forget_init(&items[i], list[i]);
-		items[i].marked = true;
-		mtx_lock(&list[i]->lock);
-		rangeset_swap(&list[i]->condemned, &items[i].ranges);
-		/* The list's own reference keeps it. */
-		if (version_unhold_locked(list[i], HOLD_CONDEMNED))
-			atomic_fetch_sub(&list[i]->refs, 1);
-		mtx_unlock(&list[i]->lock);
+		r = gather(&items[i], list[i]);
+		error = error ? error : r;
 	}
 	if (count > 0)
 		r = forget_run(s, items, count, &bytes);
-	for (size_t i = 0; i < count; i++)
+	/* A database that had to be replaced remembers nothing. */
+	if (r && r != -EUCLEAN)
+		error = error ? error : r;
+	for (size_t i = 0; i < count; i++) {
+		mtx_lock(&list[i]->lock);
+		list[i]->drop_error = items[i].error == -EUCLEAN ? 0 : items[i].error;
+		mtx_unlock(&list[i]->lock);
 		forget_done(&items[i]);
+	}
 	free(items);
 	store_put_all(list, count);
-	/* A database that had to be replaced remembers nothing. */
-	return r == -EUCLEAN ? 0 : r;
+	return error;
 }
 
 void forget_uncommitted(struct store *s, struct version *v, bool unnamed)

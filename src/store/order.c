@@ -28,7 +28,21 @@ int store_drop_wait(struct store *s)
 	return r;
 }
 
-int store_drop_begin(struct store *s, const struct object_key *key, struct version **ret_version)
+int store_drop_end(struct version *v)
+{
+	int r;
+
+	if (!v)
+		return 0;
+	mtx_lock(&v->lock);
+	r = v->drop_error;
+	mtx_unlock(&v->lock);
+	version_put(v);
+	return r;
+}
+
+int store_drop_begin(struct store *s, const struct object_key *key, bool wrong,
+		     struct version **ret_version)
 {
 	struct version *v = NULL;
 	int r;
@@ -42,7 +56,8 @@ int store_drop_begin(struct store *s, const struct object_key *key, struct versi
 		return r;
 	version_wait_loaded(v);
 	mtx_lock(&v->lock);
-	r = version_condemn_locked(v, (struct range){0, extmap_size(v->map)});
+	r = wrong ? version_condemn_locked(v, (struct range){0, extmap_size(v->map)})
+		  : version_drop_locked(v);
 	mtx_unlock(&v->lock);
 	if (r)
 		version_put(v);
@@ -56,11 +71,10 @@ int store_drop(struct store *s, const struct object_key *key)
 	struct version *v = NULL;
 	int r;
 
-	r = store_drop_begin(s, key, &v);
+	r = store_drop_begin(s, key, false, &v);
 	if (!r && v)
-		r = store_drop_wait(s);
-	version_put(v);
-	return r;
+		store_drop_wait(s);
+	return r ? r : store_drop_end(v);
 }
 
 /* One extent's blocks, copied, so that they can be checked without the lock. */

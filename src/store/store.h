@@ -91,15 +91,21 @@ int store_version_open(struct store *s, const struct object_key *key,
  * promises a whole file asks version_complete() after this, not before.) -errno else.
  */
 int store_checkpoint(struct store *s);
-/* Forget cached bytes of the version or object (drop); waits until they are durably forgotten. */
+/*
+ * Forget cached bytes of the object (drop); waits until they are durably forgotten. 0, or -errno:
+ * all of them are as they were before.
+ */
 int store_drop(struct store *s, const struct object_key *key);
 /*
- * The same in two steps, so that many are forgotten in one commit: begin for each, then wait once,
- * then put each *ret_version (NULL: it has none). 0 or -errno, each of which is that of all for the
- * second.
+ * The same in three steps, so that many are forgotten in one commit: begin for each, then wait once
+ * (0, or -errno of any), then end for each *ret_version (NULL: it has none), which puts it and tells
+ * what came of it. wrong: they are known to be, so they are never served again even if they can't
+ * be forgotten.
  */
-int store_drop_begin(struct store *s, const struct object_key *key, struct version **ret_version);
+int store_drop_begin(struct store *s, const struct object_key *key, bool wrong,
+		     struct version **ret_version);
 int store_drop_wait(struct store *s);
+int store_drop_end(struct version *v);
 /* Check every cached block of key against its checksum, drop wrong ones; *ret_bad counts blocks. */
 int store_verify(struct store *s, const struct object_key *key, uint64_t *ret_blocks,
 		 uint64_t *ret_bad);

@@ -90,13 +90,19 @@ int checkpoint_run(struct store *s, bool flush);
 struct forget {
 	struct version *v;	 /* a reference */
 	struct rangeset ranges;	 /* whole blocks */
+	struct rangeset keep;	 /* marked: of them, to be shown again when it can't be done */
 	bool marked;		 /* they are evicting already */
 	bool removed;		 /* somebody removed the file: nothing is to be punched */
 	struct backing *backing; /* borrowed: the file to punch; NULL: the version's */
+	int error;		 /* what forget_run() found */
 };
 void forget_init(struct forget *f, struct version *v);
 void forget_done(struct forget *f);
-/* Durably forget, punch, make gaps of it, tell. 0 or -errno (then what was present is so again). */
+/*
+ * Durably forget, punch, make gaps of it, tell. On a disk too full to do it for all at once it is
+ * done for one after another. 0, or the first item's -errno: what of such an item was present is so
+ * again.
+ */
 int forget_run(struct store *s, struct forget *items, size_t count, uint64_t *ret_bytes);
 int forget_condemned(struct store *s);
 /*

@@ -41,6 +41,7 @@ struct version *version_new(struct store *s, struct record *rec, uint64_t id,
 	rangeset_init(&v->dirty);
 	rangeset_init(&v->syncing);
 	rangeset_init(&v->condemned);
+	rangeset_init(&v->dropped);
 	v->validator = validator ? *validator : VALIDATOR_INIT;
 	v->store = s;
 	v->rec = rec;
@@ -57,6 +58,7 @@ void version_free(struct version *v)
 	rangeset_done(&v->dirty);
 	rangeset_done(&v->syncing);
 	rangeset_done(&v->condemned);
+	rangeset_done(&v->dropped);
 	extmap_free(v->map);
 	cnd_done(&v->changed);
 	mtx_done(&v->lock);
@@ -162,6 +164,24 @@ int version_condemn_locked(struct version *v, struct range r)
 	}
 	version_hold_locked(v, HOLD_CONDEMNED);
 	return 0;
+}
+
+int version_drop_locked(struct version *v)
+{
+	struct extent x;
+	int error = 0;
+
+	for (uint64_t at = 0; !error && !extmap_next(v->map, at, &x); at = x.range.end) {
+		if (x.evicting)
+			continue; /* by somebody who knows better whether it may be shown again */
+		error = rangeset_add(&v->dropped, x.range);
+		if (!error)
+			error = extmap_set_evicting(v->map, x.range, true);
+	}
+	v->drop_error = error;
+	if (v->dropped.bytes > 0)
+		version_hold_locked(v, HOLD_CONDEMNED);
+	return error;
 }
 
 bool version_waits_locked(const struct version *v, struct range r)

@@ -53,6 +53,9 @@ struct version {
 	struct rangeset dirty;	   /* present, in no checkpoint yet */
 	struct rangeset syncing;   /* present, in the running checkpoint */
 	struct rangeset condemned; /* evicting, to be forgotten by the upkeep thread */
+	struct rangeset
+		dropped; /* the same by a user's word: right, and shown again if it can't be */
+	int drop_error;	 /* what came of the last forgetting of these two */
 	TAILQ_HEAD(claim_list, claim) claims;
 	struct write_turns turns; /* writers to be told when it is neither loading nor gated */
 	unsigned int pins[2];	  /* readers by the parity of the epoch they came in */
@@ -105,6 +108,8 @@ void version_drain(struct version *v);
 
 /* Blocks of r that are present become evicting and are to be forgotten. 0 or -ENOMEM. */
 int version_condemn_locked(struct version *v, struct range r);
+/* All that is present becomes evicting and is to be dropped. 0 or -ENOMEM. */
+int version_drop_locked(struct version *v);
 /* Is the block at off, len bytes, what sum says? Reads the disk. */
 bool version_check_block(struct backing *b, uint64_t off, size_t len, uint64_t sum);
 bool version_waits_locked(const struct version *v, struct range r);

@@ -406,3 +406,11 @@ bool lab_wait_generation(struct object *o, uint64_t generation)
 	}
 	return false;
 }
+
+int lab_drop(struct object *o)
+{
+	int error = 0;
+
+	objects_drop(&o, 1, &error);
+	return error;
+}

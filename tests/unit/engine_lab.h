@@ -47,6 +47,7 @@ struct handle *lab_open(struct object *o);
 int lab_read(struct handle *h, uint64_t off, void *buf, size_t len);
 int lab_probe(struct object *o);
 int lab_fill(struct object *o);
+int lab_drop(struct object *o);
 /* Read [off, end) in steps of len and compare with the formula; 0, or the first error; aborts on a
  * wrong byte. */
 int lab_compare(struct handle *h, const char *path, uint64_t version, uint64_t off, uint64_t end,

@@ -345,7 +345,7 @@ START_TEST(a_slice_is_a_file_of_its_own)
 	/* Also where the server sends everything. */
 	lab_ctl(&l, "/a size=1000000 ranges=no");
 	o = lab_object(&l, 0);
-	object_drop(o);
+	lab_drop(o);
 	h = lab_open(o);
 	ck_assert_int_eq(lab_read(h, 1000, got, 100000), 0);
 	content_fill(c, 13345, want, 100000);
@@ -397,7 +397,7 @@ START_TEST(backfill_does_not_bring_back_what_was_dropped)
 	h = lab_open(o);
 	ck_assert_int_eq(lab_compare(h, "/a", 0, 0, 2 * MIB, 131072), 0);
 	handle_close(h);
-	ck_assert_int_eq(object_drop(o), 0);
+	ck_assert_int_eq(lab_drop(o), 0);
 	nanosleep(&second, NULL);
 	object_info(o, &info);
 	/* What was on its way may still have come. */

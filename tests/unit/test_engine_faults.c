@@ -394,7 +394,7 @@ START_TEST(dropped_bytes_are_fetched_again)
 	ck_assert_uint_eq(blocks, range_blocks(range_make(0, SIZE)));
 	ck_assert_uint_eq(bad, 0);
 	h = lab_open(o);
-	ck_assert_int_eq(object_drop(o), 0);
+	ck_assert_int_eq(lab_drop(o), 0);
 	object_info(o, &info);
 	ck_assert_uint_eq(info.bytes_cached, 0);
 	ck_assert_int_ne(info.state, OBJECT_COMPLETE);

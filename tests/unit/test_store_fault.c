@@ -7,6 +7,8 @@
 #include <sys/stat.h>
 
 #include "base/clock.h"
+#include <sqlite3.h>
+
 #include "store_util.h"
 
 #define MIB  (UINT64_C(1) << 20)
@@ -19,6 +21,7 @@ int __wrap_fsync(int fd);
 ssize_t __real_pwrite(int fd, const void *buf, size_t len, off_t off);
 ssize_t __wrap_pwrite(int fd, const void *buf, size_t len, off_t off);
 
+static char dir[DIR_MAX];
 static atomic_int fail_syncs, fail_writes, write_errno = ENOSPC;
 static atomic_int syncs, fail_dir_syncs, stale_dir_syncs;
 
@@ -89,7 +92,53 @@ ssize_t __wrap_pwrite(int fd, const void *buf, size_t len, off_t off)
 	return __real_pwrite(fd, buf, len, off);
 }
 
-static char dir[DIR_MAX];
+/* ---- what SQLite writes: a disk with no room for its log ---- */
+
+static atomic_int log_is_full;	  /* of the writes to a log, all but so many … */
+static atomic_bool reserve_frees; /* … unless the reserve was given up */
+
+static bool is_named(int fd, const char *end)
+{
+	char link[64], path[DIR_MAX * 2];
+	ssize_t n;
+
+	snprintf(link, sizeof(link), "/proc/self/fd/%d", fd);
+	n = readlink(link, path, sizeof(path) - 1);
+	path[n > 0 ? n : 0] = '\0';
+	return strlen(path) >= strlen(end) && strcmp(path + strlen(path) - strlen(end), end) == 0;
+}
+
+static bool reserve_held(void)
+{
+	char path[DIR_MAX * 2];
+	struct stat st;
+
+	snprintf(path, sizeof(path), "%s/extents.db-reserve", dir);
+	return stat(path, &st) == 0 && st.st_blocks > 0;
+}
+
+static ssize_t sqlite_pwrite(int fd, const void *buf, size_t len, off_t off)
+{
+	if (atomic_load(&log_is_full) && is_named(fd, "-wal") &&
+	    !(atomic_load(&reserve_frees) && !reserve_held())) {
+		errno = ENOSPC;
+		return -1;
+	}
+	return __real_pwrite(fd, buf, len, off);
+}
+
+static void fill_the_disk(bool with_reserve)
+{
+	sqlite3_vfs *vfs;
+
+	sqlite3_initialize();
+	vfs = sqlite3_vfs_find(NULL);
+	vfs->xSetSystemCall(vfs, "pwrite", (sqlite3_syscall_ptr)sqlite_pwrite);
+	vfs->xSetSystemCall(vfs, "pwrite64", (sqlite3_syscall_ptr)sqlite_pwrite);
+	atomic_store(&reserve_frees, with_reserve);
+	atomic_store(&log_is_full, 1);
+}
+
 static struct store_config cfg;
 static struct store *s;
 static atomic_uint lost_count;
@@ -293,6 +342,76 @@ START_TEST(refused_writes_reach_their_readers)
 }
 END_TEST
 
+/* A drop that can't be recorded leaves everything as it was: served, durable, also after a restart. */
+START_TEST(failed_drop_changes_nothing)
+{
+	struct version *v = open_version(1);
+	struct object_key key = test_key(1);
+	struct version_info info;
+	struct store_stats st;
+
+	ck_assert_int_eq(test_write(v, 0, 2 * MIB, 1, 1), 0);
+	ck_assert_int_eq(store_checkpoint(s), 0);
+	ck_assert_int_eq(test_write(v, 3 * MIB, MIB, 1, 1), 0);
+	fill_the_disk(false);
+	ck_assert_int_eq(store_drop(s, &key), -ENOSPC);
+	ck_assert_int_eq(test_read_now(v, 0, 2 * MIB, 1, 1), 0);
+	ck_assert_int_eq(test_read_now(v, 3 * MIB, MIB, 1, 1), 0);
+	store_stats(s, &st);
+	ck_assert_uint_eq(st.bytes_cached, 3 * MIB);
+	ck_assert_uint_eq(st.bytes_durable, 2 * MIB);
+	version_info(v, &info);
+	ck_assert_uint_eq(info.bytes_durable, 2 * MIB);
+	atomic_store(&log_is_full, 0);
+	version_put(v);
+	close_store();
+	s = test_open(&cfg);
+	v = open_version(1);
+	ck_assert_int_eq(test_read_now(v, 0, 2 * MIB, 1, 1), 0);
+	ck_assert_int_eq(store_drop(s, &key), 0);
+	ck_assert(!test_present(v, 0, 1, 1, 1));
+	ck_assert_uint_eq(temp_dir_allocated(dir), 0);
+	version_put(v);
+}
+END_TEST
+
+/* Known to be wrong is not shown again even then. */
+START_TEST(what_is_wrong_goes_even_so)
+{
+	struct version *v = open_version(1), *same = NULL;
+	struct object_key key = test_key(1);
+
+	ck_assert_int_eq(test_write(v, 0, 2 * MIB, 1, 1), 0);
+	ck_assert_int_eq(store_checkpoint(s), 0);
+	fill_the_disk(false);
+	ck_assert_int_eq(store_drop_begin(s, &key, true, &same), 0);
+	ck_assert_int_eq(store_drop_wait(s), -ENOSPC);
+	ck_assert_int_eq(store_drop_end(same), -ENOSPC);
+	ck_assert(!test_present(v, 0, 1, 1, 1));
+	atomic_store(&log_is_full, 0);
+	version_put(v);
+}
+END_TEST
+
+/* The database keeps room of its own, so that the disk can be made less full by a drop. */
+START_TEST(drop_on_a_full_disk)
+{
+	struct version *v = open_version(1);
+	struct object_key key = test_key(1);
+
+	ck_assert(reserve_held());
+	ck_assert_int_eq(test_write(v, 0, 2 * MIB, 1, 1), 0);
+	ck_assert_int_eq(store_checkpoint(s), 0);
+	fill_the_disk(true);
+	ck_assert_int_eq(store_drop(s, &key), 0);
+	ck_assert(reserve_held());
+	ck_assert_uint_eq(temp_dir_allocated(dir), 0);
+	ck_assert(!test_present(v, 0, 1, 1, 1));
+	atomic_store(&log_is_full, 0);
+	version_put(v);
+}
+END_TEST
+
 START_TEST(nothing_new_no_sync)
 {
 	struct version *v = open_version(1);
@@ -325,6 +444,9 @@ static Suite *suite(void)
 	for (size_t i = 0; i < ARRAY_SIZE(errors); i++)
 		tcase_add_loop_test(tc, refused_writes_reach_their_readers, errors[i],
 				    errors[i] + 1);
+	tcase_add_test(tc, failed_drop_changes_nothing);
+	tcase_add_test(tc, what_is_wrong_goes_even_so);
+	tcase_add_test(tc, drop_on_a_full_disk);
 	tcase_add_test(tc, nothing_new_no_sync);
 	suite_add_tcase(st, tc);
 	return st;

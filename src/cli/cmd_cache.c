@@ -270,7 +270,8 @@ static int prune(struct cache *c)
 		}
 	}
 	stay = json_array_size(c->list) - (size_t)removed;
-	if (!c->json)
+	/* Of names that are none there is nothing to sum up. */
+	if (!c->json && (json_array_size(c->list) > 0 || c->failed == 0))
 		printf("%9s in %" PRIu64 " %s %s, %zu %s\n", format_size(size, bytes), removed,
 		       plural(removed, "cache", "caches"),
 		       c->dry_run ? "would be removed" : "removed", stay,
@@ -314,7 +315,8 @@ static int run(struct cache *c, int (*verb)(struct cache *c), int argc, char **a
 		r = path_resolve(root, &c->root);
 	if (r == 0)
 		r = inventory_each(c->root, add_item, c);
-	if (r < 0 && r != -ENOENT) {
+	/* Before the first mount there is no root of our own yet; one that was given should be. */
+	if (r < 0 && !(r == -ENOENT && !c->root_given)) {
 		fprintf(stderr, "rgetfs: %s: %s\n", root ? root : "cache", strerror(-r));
 		free(root);
 		return 1;

@@ -32,6 +32,11 @@ int cmd_reload(const struct command *cmd, int argc, char **argv)
 				 error);
 		control_disconnect(&c);
 	}
+	if (r == 0 && *json_get_text(result, "kept_why"))
+		fprintf(stderr,
+			"rgetfs: %s: the manifest can't be fetched: %s; the copy of its last good state "
+			"is used\n",
+			point, json_get_text(result, "kept_why"));
 	if (r < 0)
 		fprintf(stderr, "rgetfs: %s\n", error);
 	else

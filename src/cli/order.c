@@ -128,6 +128,19 @@ static void add_result(struct run *run, const json_t *result)
 	}
 }
 
+static bool all_zero(const json_t *sums)
+{
+	const char *key;
+	const json_t *value;
+
+	json_object_foreach((json_t *)(uintptr_t)sums, key, value)
+	{
+		if (json_integer_value(value) != 0)
+			return false;
+	}
+	return true;
+}
+
 /* What a handler may touch: said as the last thing before the signal does what it does. */
 static const char *interrupted_words;
 
@@ -206,7 +219,8 @@ int order_run(const struct command *cmd, const struct order *o, int argc, char *
 		json_object_set(run.sums, "failures", run.failures);
 		json_dumpf(run.sums, stdout, JSON_COMPACT);
 		putchar('\n');
-	} else if (!o->quiet && targets.count > 0 && json_object_size(run.sums) > 0) {
+	} else if (!o->quiet && json_object_size(run.sums) > 0 &&
+		   !(run.failed && all_zero(run.sums))) { /* of names that are none */
 		o->tell(run.sums, elapsed_us);
 	}
 	json_decref(run.sums);

@@ -2,6 +2,8 @@
  * settings.c - the options that several commands share: how to fetch, and where to keep what was
  * fetched
  */
+#include <sys/stat.h>
+
 #include "cli/settings.h"
 
 #include <sys/random.h>
@@ -143,6 +145,30 @@ static int set_agent(void *target, const struct cli_option *o, const char *value
 	return set_text(target, o, value);
 }
 
+/* A file that may be written, or made: written at the end, when nobody looks any more. */
+static int set_writable(void *target, const struct cli_option *o, const char *value)
+{
+	int r = set_path(target, o, value);
+	const char *path, *slash;
+	struct stat st;
+	char *dir;
+
+	if (r < 0)
+		return r;
+	path = *(char *const *)((const char *)target + o->offset);
+	if (access(path, R_OK | W_OK) == 0)
+		return stat(path, &st) < 0 || S_ISDIR(st.st_mode) ? -EINVAL : 0;
+	slash = strrchr(path, '/');
+	if (errno != ENOENT || !slash)
+		return -EINVAL;
+	dir = strndup(path, (size_t)(slash - path) + 1);
+	if (!dir)
+		return -ENOMEM;
+	r = access(dir, W_OK | X_OK) < 0 ? -EINVAL : 0;
+	free(dir);
+	return r;
+}
+
 /* A file that is asked for much later, and would be missed then without a word. */
 static int set_readable(void *target, const struct cli_option *o, const char *value)
 {
@@ -221,7 +247,8 @@ const struct cli_option fetch_options[] = {
 	 "printable text"},
 	{"netrc", 0, NULL, HTTP, set_flag, AT(engine.fetch.netrc), 0, NULL},
 	{"netrc-file", 0, "FILE", HTTP, set_readable, AT(engine.fetch.netrc_file), 0, READABLE},
-	{"cookie-jar", 0, "FILE", HTTP, set_path, AT(engine.fetch.cookie_jar), 0, "a file"},
+	{"cookie-jar", 0, "FILE", HTTP, set_writable, AT(engine.fetch.cookie_jar), 0,
+	 "a file that can be read and written, or made"},
 	{"proxy", 0, "URL", HTTP, set_proxy, AT(engine.fetch.proxy), 0,
 	 "a proxy such as http://host:3128 or socks5h://host"},
 	{"cacert", 0, "FILE", HTTP, set_readable, AT(engine.fetch.cacert), 0, READABLE},

@@ -9,6 +9,7 @@
 
 #include "daemon/mounts.h"
 
+#define DEVICE	  "/dev/fuse"
 #define FUSE_CONF "/etc/fuse.conf"
 
 /* A mount of rgetfs is what lies uppermost there: a second one would only hide it. */
@@ -61,6 +62,31 @@ int check_mountpoint(const char *path, char **ret_real, char error[MANIFEST_ERRO
 	}
 	*ret_real = real;
 	return 0;
+}
+
+int check_may_mount(const char *real, char error[MANIFEST_ERROR_MAX])
+{
+	struct stat st;
+	int r = 0;
+
+	if (access(DEVICE, R_OK | W_OK) < 0) {
+		r = -errno;
+		snprintf(error, MANIFEST_ERROR_MAX, DEVICE ": %s (%s)", strerror(-r),
+			 r == -EACCES ? "chmod 666 " DEVICE ", as root"
+				      : "modprobe fuse, as root; a container must be given it");
+	} else if (geteuid() == 0) {
+		return 0;
+	} else if (stat(real, &st) < 0) {
+		r = -errno;
+		snprintf(error, MANIFEST_ERROR_MAX, "%s: %s", real, strerror(-r));
+	} else if (access(real, W_OK) < 0 || ((st.st_mode & S_ISVTX) && st.st_uid != getuid())) {
+		r = -EACCES;
+		snprintf(error, MANIFEST_ERROR_MAX,
+			 "%s: only who may write there and root may mount there (give a directory "
+			 "of yours)",
+			 real);
+	}
+	return r;
 }
 
 static bool fuse_conf_allows(void)

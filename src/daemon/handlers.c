@@ -36,15 +36,16 @@ static bool gone(void *ctx)
 static int on_reload(void *ctx, struct control_call *call, const json_t *request,
 		     json_t **ret_result)
 {
-	char error[MANIFEST_ERROR_MAX] = "";
+	char error[MANIFEST_ERROR_MAX] = "", kept_why[SOURCE_WHY_MAX] = "";
 	struct manifest *m;
-	int r = mount_reload(ctx, (struct download_cancel){gone, call}, error);
+	int r = mount_reload(ctx, (struct download_cancel){gone, call}, kept_why, error);
 
 	(void)request;
 	if (r < 0)
 		return control_explain(call, r, "%s", error);
 	m = fs_manifest(mount_fs(ctx));
-	*ret_result = json_pack("{s:I}", "entries", (json_int_t)manifest_count(m));
+	*ret_result = json_pack("{s:I,s:s}", "entries", (json_int_t)manifest_count(m), "kept_why",
+				kept_why);
 	manifest_put(m);
 	return 0;
 }

@@ -189,6 +189,8 @@ static int prepare(struct mount *mt, char error[MANIFEST_ERROR_MAX])
 	if (r == 0)
 		r = check_mountpoint(cfg->mountpoint, &mt->point, error);
 	if (r == 0)
+		r = check_may_mount(mt->point, error);
+	if (r == 0)
 		r = check_allow_other(cfg->allow_other, error);
 	if (r == 0)
 		r = source_init(&mt->source, cfg->manifest, error);
@@ -320,10 +322,12 @@ static int start_engine(struct mount *mt, char error[MANIFEST_ERROR_MAX])
 		r = open_engine(&cfg, &mt->engine, owner);
 	}
 	if (r == -EBUSY)
-		snprintf(
-			error, MANIFEST_ERROR_MAX,
-			"%s: its cache is in use by %s (unmount that, or give another --cache-name)",
-			mount_manifest_shown(mt), owner);
+		snprintf(error, MANIFEST_ERROR_MAX,
+			 "%s: its cache is in use by %s (%s, or give another --cache-name)",
+			 mount_manifest_shown(mt), owner,
+			 owner_is_ending(owner)
+				 ? "that is unmounted: end the programs that still use its files"
+				 : "unmount that");
 	else if (r == -EPERM)
 		snprintf(error, MANIFEST_ERROR_MAX,
 			 "%s: the cache belongs to somebody else or others can write to it "
@@ -517,7 +521,7 @@ static int confirm(const struct mount *mt, dev_t before)
 static int run(struct mount *mt)
 {
 	char error[MANIFEST_ERROR_MAX] = "out of memory";
-	struct source_result loaded;
+	struct source_result loaded = {0};
 	struct stat st = {0};
 	int status = 1;
 	int r;
@@ -571,7 +575,8 @@ int mount_run(const struct mount_config *cfg)
 
 /* ---- while it runs ---- */
 
-int mount_reload(struct mount *mt, struct download_cancel cancel, char error[MANIFEST_ERROR_MAX])
+int mount_reload(struct mount *mt, struct download_cancel cancel, char kept_why[SOURCE_WHY_MAX],
+		 char error[MANIFEST_ERROR_MAX])
 {
 	struct source_result loaded = {0};
 	int r;
@@ -596,6 +601,7 @@ int mount_reload(struct mount *mt, struct download_cancel cancel, char error[MAN
 		engine_ask_sizes(mt->engine, loaded.manifest);
 		if (mt->engine_cfg.fill == FILL_ALL)
 			engine_fill_manifest(mt->engine, loaded.manifest);
+		memcpy(kept_why, loaded.kept_why, SOURCE_WHY_MAX);
 	}
 	if (loaded.manifest)
 		manifest_put(loaded.manifest);

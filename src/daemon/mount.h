@@ -8,7 +8,7 @@
 
 #include "base/log.h"
 #include "daemon/control.h"
-#include "daemon/download.h"
+#include "daemon/source.h"
 #include "engine/engine.h"
 #include "fs/fsops.h"
 
@@ -48,8 +48,12 @@ const char *mount_cache_dir(const struct mount *mt);
 uint64_t mount_uptime_s(const struct mount *mt);
 /* As SIGTERM: end soon. Returns at once. */
 void mount_end(struct mount *mt);
-/* Load the manifest again and take it over; one at a time. 0, or -errno and a line. */
-int mount_reload(struct mount *mt, struct download_cancel cancel, char error[MANIFEST_ERROR_MAX]);
+/*
+ * Load the manifest again and take it over; one at a time. 0, or -errno and a line. kept_why: as in
+ * source_result.
+ */
+int mount_reload(struct mount *mt, struct download_cancel cancel, char kept_why[SOURCE_WHY_MAX],
+		 char error[MANIFEST_ERROR_MAX]);
 
 /* handlers.c: ping, checkpoint, unmount, reload; status.c: status. 0 or -ENOMEM. */
 int handlers_register(struct control *c, struct mount *mt);

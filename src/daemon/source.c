@@ -79,7 +79,10 @@ int source_init(struct source *s, const char *arg, char error[MANIFEST_ERROR_MAX
 	else
 		r = init_file(s, arg);
 	if (r < 0) {
-		if (s->kind == SOURCE_URL && r == -EINVAL)
+		if (s->kind == SOURCE_FILE && strstr(arg, "://"))
+			snprintf(error, MANIFEST_ERROR_MAX,
+				 "%s: a manifest is a file, - or an http or https URL", arg);
+		else if (s->kind == SOURCE_URL && r == -EINVAL)
 			snprintf(error, MANIFEST_ERROR_MAX,
 				 "the manifest's URL can't be taken apart");
 		else
@@ -212,7 +215,7 @@ static int load_url(const struct source *s, struct manifest_options opt,
 		    char error[MANIFEST_ERROR_MAX])
 {
 	struct download d = {0};
-	char why[256] = "--offline";
+	char why[SOURCE_WHY_MAX] = "--offline";
 	bool fetched = false;
 	int r = -EIO;
 
@@ -236,7 +239,9 @@ static int load_url(const struct source *s, struct manifest_options opt,
 	r = manifest_parse(d.data ? d.data : "", d.len, s->shown, &opt, &ret->manifest, error);
 	if (r == 0) {
 		ret->mtime = opt.default_mtime;
-		if (fetched && keep_dir)
+		if (!fetched)
+			snprintf(ret->kept_why, sizeof(ret->kept_why), "%s", why);
+		else if (keep_dir)
 			keep(keep_dir, &d);
 	} else if (r != -ENOMEM) {
 		hint_at_list(error);

@@ -35,9 +35,11 @@ struct source_net {
 	bool offline;
 	struct download_cancel cancel;
 };
+#define SOURCE_WHY_MAX 256
 struct source_result {
 	struct manifest *manifest;
 	int64_t mtime;
+	char kept_why[SOURCE_WHY_MAX]; /* why it is the copy that was kept; "": it is not */
 };
 int source_load(const struct source *s, const struct manifest_options *opt,
 		const struct source_net *net, const char *keep_dir, struct source_result *ret,

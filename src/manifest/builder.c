@@ -484,9 +484,10 @@ int builder_finish(struct builder *b, struct manifest **ret)
 		return r;
 	if (b->twice)
 		log_warn("%s:%u: %" PRIu32
-			 " entries were given more than once and taken once (the first: line "
-			 "%u and this one)",
-			 b->c->file, b->twice_line[1], b->twice, b->twice_line[0]);
+			 " %s given more than once and taken once (the first: line %u and this "
+			 "one)",
+			 b->c->file, b->twice_line[1], b->twice,
+			 b->twice == 1 ? "entry was" : "entries were", b->twice_line[0]);
 	if (m->count == 0)
 		log_warn("%s: no entries, the mount will be empty", b->c->file);
 	b->m = NULL;

@@ -111,6 +111,17 @@ enum verdict failure_verdict(const struct run *r, CURLcode code)
 	}
 }
 
+/* Of libcurl's words the reason, unless that is only that there is no connection: the verdict says so.
+ */
+static void connect_detail(const struct run *r, char *buf, size_t size)
+{
+	const char *why = strrchr(r->errbuf, ':');
+
+	if (!why || strstr(why, "onnect to server"))
+		why = "";
+	snprintf(buf, size, "%.80s:%u%.70s", r->origin.host, (unsigned int)r->origin.port, why);
+}
+
 void failure_detail(const struct run *r, CURLcode code, enum verdict v, char *buf, size_t size)
 {
 	const char *said = r->errbuf[0] ? r->errbuf : curl_easy_strerror(code);
@@ -119,6 +130,8 @@ void failure_detail(const struct run *r, CURLcode code, enum verdict v, char *bu
 		snprintf(buf, size, "%s (%s)", r->detail, r->origin.host);
 	else if (r->outcome == VERDICT_STALL && !r->judged)
 		snprintf(buf, size, "no answer from %s in time", r->origin.host);
+	else if (code == CURLE_COULDNT_CONNECT && !r->proxied && r->outcome == VERDICT_COUNT)
+		connect_detail(r, buf, size);
 	else if (code != CURLE_OK && r->outcome == VERDICT_COUNT)
 		snprintf(buf, size, "%.100s (%.50s)", said, r->origin.host);
 	else if (r->status_line[0])

@@ -196,10 +196,8 @@ static int unlink_database(void *ctx, int dirfd, const char *name)
  * again. */
 static int remove_content(struct cache *c)
 {
-	int r = each_name(c->dirfd, ".", refuse_stranger, NULL);
+	int r = each_name(c->dirfd, CACHE_FILES_NAME, unlink_one, NULL);
 
-	if (!r)
-		r = each_name(c->dirfd, CACHE_FILES_NAME, unlink_one, NULL);
 	if (!r && unlinkat(c->dirfd, CACHE_FILES_NAME, AT_REMOVEDIR) < 0)
 		r = -errno;
 	if (!r)
@@ -222,7 +220,7 @@ int inventory_remove(const char *root, const char *name, char owner[INVENTORY_TE
 	if (r)
 		return r;
 	fd = open(path, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
-	r = fd < 0 ? -errno : is_cache(fd) ? 0 : -ENOENT;
+	r = fd < 0 ? -errno : is_cache(fd) ? each_name(fd, ".", refuse_stranger, NULL) : -ENOENT;
 	if (fd >= 0)
 		close(fd);
 	if (r) {

@@ -206,7 +206,8 @@ static void unlink_strangers(struct store *s, const struct names *files, struct 
 			count++;
 	}
 	if (count)
-		log_info("%zu cache files that no row names were removed", count);
+		log_info("removed what a crash left in the cache: %zu %s", count,
+			 count == 1 ? "file" : "files");
 }
 
 /* Versions that no object names and nobody holds: an interrupted change of version. */

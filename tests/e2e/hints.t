@@ -31,6 +31,10 @@ for o in cacert cert key netrc-file; do
 	is "--$o" "$(said 2 "$RGETFS" mount --$o="$T/nowhere" "$T/list" "$M")" \
 		"rgetfs: mount: --$o=$T/nowhere (it takes a file that can be read)"
 done
+for jar in /nope/x "$T"; do
+	is "--cookie-jar=$jar" "$(said 2 "$RGETFS" mount --cookie-jar="$jar" "$T/list" "$M")" \
+		"rgetfs: mount: --cookie-jar=$jar (it takes a file that can be read and written, or made)"
+done
 for proxy in h 'h:3128' 'http://u:p@h:3128/' 'socks5h://[::1]:1080' 'HTTPS://h'; do
 	like "a proxy: $proxy" "$(said 1 "$RGETFS" mount --proxy="$proxy" "$T/nowhere" "$M")" "^rgetfs: $T/nowhere: No such file"
 done
@@ -56,6 +60,20 @@ like 'prune of a cache in use' "$(said 1 "$RGETFS" cache prune --cache-dir="$T/c
 like 'to be pruned' "$(said 1 "$RGETFS" cache prune --dry-run --cache-dir="$T/cache" mine)" ': in use by '
 ok 'of all of them it just stays' "$RGETFS" cache prune --cache-dir="$T/cache"
 ok 'it is there' test -d "$T/cache/mine"
+# A name that is none: one line, nothing to sum up.
+for c in fill drop verify; do
+	is "$c of nothing" "$("$RGETFS" "$c" "$M/nonexist" 2>&1)" "rgetfs: $M/nonexist: no such file in the mount"
+done
+is 'prune of nothing' "$("$RGETFS" cache prune --cache-dir="$T/cache" nope 2>&1)" \
+	"rgetfs: $T/cache/nope: no such cache (rgetfs cache list names them)"
+is 'a root of caches that is none' "$(said 1 "$RGETFS" cache list --cache-dir=/nonexist)" 'rgetfs: /nonexist: No such file or directory'
+is 'before the first cache' "$("$RGETFS" cache list)" "no caches in $T/xdg-cache/rgetfs"
+# Nobody listens there: said once, and where.
+mkdir "$T/nobody"
+ok 'a list whose server is none' "$RGETFS" mount --cache-dir="$T/cache2" --retry-time=1s - "$T/nobody" <<<'http://127.0.0.1:1/x'
+cat "$T/nobody/x" >/dev/null 2>&1
+like 'status says why' "$("$RGETFS" status "$T/nobody")" 'no connection to the server \(127\.0\.0\.1:1(: Connection refused)?\)'
+ok 'its end' "$RGETFS" unmount "$T/nobody"
 
 # A rate is of now.
 head -c 1000000 "$M/slow" >/dev/null &
@@ -90,6 +108,8 @@ if [ "$(id -u)" -eq 0 ] && command -v setpriv >/dev/null; then
 		"rgetfs: $M: mounted by root (only they and root may unmount it)"
 	is 'unmount --force of it' "$(said 1 "${other[@]}" unmount --force "$M")" \
 		"rgetfs: $M: mounted by root (only they and root may unmount it)"
+	like 'mount where they may not' "$(said 1 "${other[@]}" mount --cache-dir=/tmp/none - /usr <<<"$U/a")" \
+		'^rgetfs: (/dev/fuse: Permission denied \(chmod 666 /dev/fuse, as root\)|/usr: only who may write there and root may mount there .*)$'
 	is 'status' "$(said 1 "${other[@]}" status "$M")" "rgetfs: $M: mounted by root (only they and root may ask)"
 	is 'reload' "$(said 1 "${other[@]}" reload "$M")" "rgetfs: $M: mounted by root (only they and root may ask)"
 else

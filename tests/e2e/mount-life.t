@@ -80,6 +80,8 @@ ok 'busy: still there' content "$M/f" /f
 ok 'lazy' "$RGETFS" unmount --lazy "$M"
 fails 'lazy: gone' mounted
 ok 'lazy: what is open goes on' eval '[ "$(wc -c <&5)" = 300000 ]'
+like 'lazy: who mounts it again hears whom to end' "$(mnt 2>&1)" \
+	"^rgetfs: $T/list: its cache is in use by $pid on .*that is unmounted: end the programs that still use its files"
 exec 5<&-
 ok 'lazy: the daemon ends with the last file' wait_for 10 gone "$pid"
 is 'no socket is left' "$(sockets)" 0

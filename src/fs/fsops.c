@@ -8,6 +8,7 @@
 
 #include <signal.h>
 #include <sys/statvfs.h>
+#include <sys/uio.h>
 
 #include "base/clock.h"
 #include "base/log.h"
@@ -52,9 +53,43 @@ static void want(struct fuse_conn_info *conn, unsigned int cap, bool on)
 #endif
 }
 
+/*
+ * Before 3.17 libfuse takes the wish for look-ups beside each other and does not tell the kernel,
+ * which then lets nobody into a directory while one look-up there waits. Told here, in the one
+ * answer to INIT: by the thread that has just been in op_init().
+ */
+static _Thread_local bool answers_init;
+
+/* How the kernel's struct fuse_init_out begins. */
+struct init_out {
+	uint32_t major, minor, max_readahead, flags;
+};
+#define INIT_PARALLEL_DIROPS (UINT32_C(1) << 18)
+
+static ssize_t reply_write(int fd, struct iovec *iov, int count, void *userdata)
+{
+	(void)userdata;
+	if (answers_init && count > 1 && iov[1].iov_len >= sizeof(struct init_out)) {
+		struct init_out *out = iov[1].iov_base;
+
+		out->flags |= INIT_PARALLEL_DIROPS;
+	}
+	answers_init = false;
+	return writev(fd, iov, count);
+}
+
+static ssize_t request_read(int fd, void *buf, size_t len, void *userdata)
+{
+	(void)userdata;
+	return read(fd, buf, len);
+}
+
+static const struct fuse_custom_io device_io = {.writev = reply_write, .read = request_read};
+
 static void op_init(void *userdata, struct fuse_conn_info *conn)
 {
 	(void)userdata;
+	answers_init = conn->capable & FUSE_CAP_PARALLEL_DIROPS;
 	want(conn, FUSE_CAP_ASYNC_READ, true);
 	want(conn, FUSE_CAP_PARALLEL_DIROPS, true);
 	want(conn, FUSE_CAP_READDIRPLUS, true);
@@ -318,6 +353,9 @@ int fs_mount(struct fs *fs, const char *mountpoint, char why[FS_WHY_MAX])
 			    ? 0
 			    : (errno ? -errno : -EIO);
 		fs->mounted = r == 0;
+		if (r == 0 && fuse_version() < FUSE_MAKE_VERSION(3, 17))
+			r = fuse_session_custom_io(fs->session, &device_io,
+						   fuse_session_fd(fs->session));
 	}
 	fuse_said = NULL;
 	fuse_opt_free_args(&args);

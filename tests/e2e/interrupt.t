@@ -38,7 +38,16 @@ stat -c %s "$M/elsewhere/1" >"$T/other" 2>&1 &
 other=$!
 ends 'one of two' INT stat "$M/1"
 ok 'the other waits on' kill -0 "$other"
+# Nor does its wait keep anybody out of the directory.
+stat "$M/2" >/dev/null 2>&1 &
+waits=$!
+sleep 0.3
+at_most 'ls beside one that waits, ms' "$(took_ms ls "$M")" "$soon"
+at_most 'stat of a known file, ms' "$(took_ms stat "$M/sized" "$M/no-such")" "$soon"
+ends 'another that waits' INT stat "$M/1"
+ok 'which was beside one that waits' kill -0 "$waits"
 ctl '/h* size=3000' release
+ended 'that one is answered' "$waits"
 ended 'and is answered' "$other"
 is 'with the size' "$(cat "$T/other")" 3000
 ok 'the one that nobody could wait for' timeout 20 stat "$M/1"

@@ -111,6 +111,7 @@ int order_drop(void *ctx, struct control_call *call, const json_t *request, json
 		r = drop_gathered(&d);
 	for (size_t i = 0; i < d.count; i++)
 		object_put(d.obj[i]);
+	fs_forget_wait(mount_fs(orders_mount(ctx)));
 	if (r == 0)
 		*ret_result =
 			json_pack("{s:o,s:o,s:o,s:o}", "files", json_number(d.p.files),

@@ -112,7 +112,7 @@ static bool found_wrong(struct object *o)
 }
 
 static int check_content(struct verify *v, struct object *o, uint32_t index,
-			 const struct object_info *info, struct handle *h)
+			 const struct object_info *info, struct version *version)
 {
 	struct checksum want = {.algo = CHECKSUM_NONE};
 	struct entry e;
@@ -125,7 +125,7 @@ static int check_content(struct verify *v, struct object *o, uint32_t index,
 	/* Not by its state: what is all there is complete only once it was proven. */
 	if (want.algo == CHECKSUM_NONE || info->size == 0 || info->bytes_cached != info->size)
 		return 0;
-	r = prove(v, handle_version(h), index, info->size, &want);
+	r = prove(v, version, index, info->size, &want);
 	if (r == -EPIPE || r == -ECANCELED)
 		return r;
 	if ((r == -ENODATA || r == -EAGAIN) && !found_wrong(o))
@@ -153,7 +153,7 @@ static int check_object(struct verify *v, struct object *o, uint32_t index)
 {
 	uint64_t blocks = 0, bad = 0;
 	struct object_info info;
-	struct handle *h = NULL;
+	struct version *version = NULL;
 	char why[100];
 	int r;
 
@@ -161,17 +161,16 @@ static int check_object(struct verify *v, struct object *o, uint32_t index)
 	r = report(v, index, info.size, 0);
 	if (r < 0)
 		return r;
-	/* Held open, so that what the check of the blocks has loaded is still there for the
-	 * content. */
-	if (object_open(o, info.generation, &h) < 0)
-		h = NULL;
+	/* Held, so that what the check of the blocks has loaded is still there for the content; not
+	 * opened, which would ask the server about it. */
+	if (object_hold(o, info.generation, &version) < 0)
+		version = NULL;
 	r = object_verify(o, &blocks, &bad);
-	if (r == 0 && bad == 0 && h)
-		r = check_content(v, o, index, &info, h);
+	if (r == 0 && bad == 0 && version)
+		r = check_content(v, o, index, &info, version);
 	else if (r < 0)
 		r = wrong(v, index, strerror(-r));
-	if (h)
-		handle_close(h);
+	version_put(version);
 	v->blocks += blocks;
 	v->blocks_bad += bad;
 	if (bad == 0)
@@ -230,6 +229,7 @@ int order_verify(void *ctx, struct control_call *call, const json_t *request, js
 		v.p.files_done++;
 		v.p.bytes_done += v.sel.item[i].cached;
 	}
+	fs_forget_wait(mount_fs(orders_mount(ctx)));
 	if (r == 0)
 		*ret_result =
 			json_pack("{s:o,s:o,s:o,s:o,s:o,s:o,s:o}", "files", json_number(v.p.files),

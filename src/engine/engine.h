@@ -77,6 +77,7 @@ struct object_info {
 	bool length_unknown; /* the server gives none: size is what has come so far, at least 1 */
 	bool in_memory;	     /* somebody uses it, or did of late; what is fetched is among these */
 	unsigned int connections;
+	unsigned int waiters; /* reads that are parked */
 	uint64_t rate_bps;
 	struct validator validator;
 	char error[200]; /* "" or verdict, host and detail for a person */
@@ -143,6 +144,12 @@ void fill_cancel(struct fill *f);
 void objects_drop(struct object **list, size_t count, int *ret_error);
 /* The same for one whose bytes are known to be wrong: never served again, even if it fails. */
 int object_drop_wrong(struct object *o);
+/*
+ * The current version, for looking at what is cached of it: a reference, version_put(). Nothing is
+ * asked or fetched for it. generation as for object_open(). 0, -ESTALE, -ENOMEM, -EIO (size
+ * unknown).
+ */
+int object_hold(struct object *o, uint64_t generation, struct version **ret);
 int object_verify(struct object *o, uint64_t *ret_blocks, uint64_t *ret_bad);
 /* Backfill everything of m (--fill all), ask unknown sizes of m; both go on in the background. */
 void engine_fill_manifest(struct engine *e, struct manifest *m);

@@ -316,6 +316,7 @@ void object_info(struct object *o, struct object_info *ret)
 	}
 	if (v) {
 		version_info(v, &vi);
+		info.waiters = (unsigned int)vi.waiters;
 		if (!vi.loading) {
 			info.bytes_cached = vi.bytes_present;
 			info.bytes_durable = vi.bytes_durable;
@@ -504,6 +505,21 @@ int object_version(struct object *o, uint64_t generation, bool handle, struct ve
 		if (r < 0)
 			return r;
 	}
+}
+
+bool object_unsized(struct object *o)
+{
+	bool unknown;
+
+	mtx_lock(&o->e->lock);
+	unknown = o->size == SIZE_UNKNOWN && !o->length_unknown;
+	mtx_unlock(&o->e->lock);
+	return unknown;
+}
+
+int object_hold(struct object *o, uint64_t generation, struct version **ret)
+{
+	return object_unsized(o) ? -EIO : object_version(o, generation, false, ret);
 }
 
 void object_release(struct object *o)

@@ -365,13 +365,9 @@ static void handle_opened(struct engine *e, struct msg *m)
 int object_open(struct object *o, uint64_t generation, struct handle **ret)
 {
 	struct handle *h;
-	bool unknown;
 	int r;
 
-	mtx_lock(&o->e->lock);
-	unknown = o->size == SIZE_UNKNOWN && !o->length_unknown;
-	mtx_unlock(&o->e->lock);
-	if (unknown)
+	if (object_unsized(o))
 		return -EIO;
 	h = calloc(1, sizeof(*h));
 	if (!h)

@@ -18,6 +18,7 @@
 #define CONGESTION_THRESHOLD 3072
 #define STATFS_BLOCK	     UINT64_C(4096)
 #define DRAIN_US	     (30 * USEC_PER_SEC)
+#define FORGET_WAIT_US	     (1 * USEC_PER_SEC)
 
 void fs_park(struct fs *fs)
 {
@@ -460,6 +461,12 @@ void fs_forget(struct fs *fs, struct object *o)
 {
 	if (fs->notifier)
 		notifier_forget(fs->notifier, o);
+}
+
+void fs_forget_wait(struct fs *fs)
+{
+	if (fs->notifier)
+		notifier_wait(fs->notifier, clock_now_us() + FORGET_WAIT_US);
 }
 
 struct manifest *fs_manifest(struct fs *fs)

@@ -58,11 +58,16 @@ void fs_free(struct fs *fs);
 /* engine_config.changed: an object has another version, size or state. Any thread, never blocks. */
 void fs_changed(struct fs *fs, struct object *o);
 /*
- * Cached bytes of o are gone: the kernel's own copy of them and what stat shows go as well. Blocks
- * until reads that are under way there have been answered; not a thread that answers them, nor the
- * engine's.
+ * Cached bytes of o are gone: the kernel's own copy of them and what stat shows go as well. Where
+ * somebody waits for a read of it, the name gets another node instead, because the kernel lets go of
+ * no page that is being read. Any thread, never blocks.
  */
 void fs_forget(struct fs *fs, struct object *o);
+/*
+ * Wait until the kernel has been told of that, for a second at most: it may be late where a read
+ * came in between. Not a thread that answers requests, nor the engine's.
+ */
+void fs_forget_wait(struct fs *fs);
 /*
  * Take an edited manifest over and tell the kernel; one caller at a time, not a thread that answers
  * requests. 0 or -ENOMEM.

@@ -105,15 +105,16 @@ void fs_op_listxattr(fuse_req_t req, fuse_ino_t ino, size_t size);
 
 /* fsops_notify.c */
 int notifier_new(struct fs *fs, struct notifier **ret);
-/* Joins its thread; while requests are still answered, or the kernel may wait for us while we wait
+/* Joins its threads; while requests are still answered, or the kernel may wait for us while we wait
  * for it. */
 void notifier_stop(struct notifier *n);
 /* Afterwards: put what was kept; nothing is kept any more. */
 void notifier_release(struct notifier *n);
 void notifier_free(struct notifier *n);
 void notifier_changed(struct notifier *n, struct object *o);
-/* fs_forget(), on the caller's thread. */
 void notifier_forget(struct notifier *n, struct object *o);
+/* Until the kernel has been told what was posted before. */
+void notifier_wait(struct notifier *n, uint64_t until_us);
 /* Keep o in memory as long as we are mounted. */
 void notifier_keep(struct notifier *n, struct object *o);
 /* Somebody looks at the totals: count again soon if there is reason to. */

@@ -1,8 +1,9 @@
 /*
  * fsops_notify.c - what the kernel must be told, and what is counted behind its back
  *
- * A thread of its own, which answers no requests: a notification waits for locks that a look-up
- * holds while it waits for us. The engine's thread only posts. The totals that statfs shows are
+ * Threads of its own, which answer no requests: a notification waits for locks that a look-up holds
+ * while it waits for us. Another for pages alone: one that a reader waits for stays locked as long
+ * as its server is silent, and names must not wait behind it. Others only post. The totals that statfs shows are
  * counted here as well, because sizes of a long list come in one by one and statfs must not go
  * through all of it.
  */
@@ -16,11 +17,26 @@
 #define TOTALS_SHARE	20    /* counting takes at most that part of the time */
 #define QUEUE_MAX	65536 /* beyond, an ESTALE at the next open does the same more slowly */
 
-/* To be told: a name that leads elsewhere, or a node whose attributes are others. */
+/* To be told: a name that leads elsewhere, or a node whose attributes or pages are others. */
 struct note {
 	STAILQ_ENTRY(note) link;
-	uint64_t attributes_of; /* nodeid; 0: stale */
+	uint64_t node; /* 0: stale */
 	struct tree_stale stale;
+};
+
+enum { LANE_NAMES, LANE_PAGES, LANE_COUNT }; /* names and attributes; attributes and pages */
+
+/* A thread and what it is to tell. */
+struct lane {
+	struct notifier *n;
+	pthread_t thread;
+	bool running; /* joined by notifier_stop() */
+	bool pages;
+
+	/* notifier.lock */
+	STAILQ_HEAD(note_list, note) queue;
+	size_t length;
+	uint64_t posted, told;
 };
 
 /*
@@ -43,13 +59,11 @@ RB_GENERATE(kept_tree, kept, link, kept_cmp)
 
 struct notifier {
 	struct fs *fs;
-	pthread_t thread;
-	bool running; /* joined by notifier_stop() */
+	struct lane lane[LANE_COUNT];
 
 	struct mtx lock; /* RANK_QUEUE; guards all below */
-	struct cnd wake;
-	STAILQ_HEAD(note_list, note) queue;
-	size_t length;
+	struct cnd wake; /* something is to be told */
+	struct cnd told; /* something was */
 	struct kept_tree kept;
 	bool stopping;
 	bool want_totals;
@@ -100,10 +114,10 @@ static uint64_t count_totals(struct fs *fs)
 	return began_us + max_u64(TOTALS_EVERY_US, took_us * TOTALS_SHARE);
 }
 
-static void tell(struct fs *fs, const struct note *note)
+static void tell(struct fs *fs, const struct note *note, bool pages)
 {
-	if (note->attributes_of) /* a negative offset: no pages */
-		fuse_lowlevel_notify_inval_inode(fs->session, note->attributes_of, -1, 0);
+	if (note->node) /* a negative offset: no pages */
+		fuse_lowlevel_notify_inval_inode(fs->session, note->node, pages ? 0 : -1, 0);
 	else
 		fuse_lowlevel_notify_inval_entry(fs->session, note->stale.parent, note->stale.name,
 						 note->stale.len);
@@ -111,21 +125,24 @@ static void tell(struct fs *fs, const struct note *note)
 
 static void *notifier_run(void *arg)
 {
-	struct notifier *n = arg;
+	struct lane *l = arg;
+	struct notifier *n = l->n;
 	uint64_t again_us;
 
 	mtx_lock(&n->lock);
 	while (!n->stopping) {
-		struct note *note = STAILQ_FIRST(&n->queue);
+		struct note *note = STAILQ_FIRST(&l->queue);
 
 		if (note) {
-			STAILQ_REMOVE_HEAD(&n->queue, link);
-			n->length--;
+			STAILQ_REMOVE_HEAD(&l->queue, link);
+			l->length--;
 			mtx_unlock(&n->lock);
-			tell(n->fs, note);
+			tell(n->fs, note, l->pages);
 			free(note);
 			mtx_lock(&n->lock);
-		} else if (n->want_totals) {
+			l->told++;
+			cnd_broadcast(&n->told);
+		} else if (!l->pages && n->want_totals) {
 			n->want_totals = false;
 			mtx_unlock(&n->lock);
 			again_us = count_totals(n->fs);
@@ -143,19 +160,27 @@ static void *notifier_run(void *arg)
 int notifier_new(struct fs *fs, struct notifier **ret)
 {
 	struct notifier *n = calloc(1, sizeof(*n));
-	int r;
+	int r = 0;
 
 	if (!n)
 		return -ENOMEM;
 	n->fs = fs;
 	mtx_init(&n->lock, RANK_QUEUE, "notifier");
 	cnd_init(&n->wake);
-	STAILQ_INIT(&n->queue);
+	cnd_init(&n->told);
 	RB_INIT(&n->kept);
 	n->totals_at_us = count_totals(fs);
-	r = pthread_create(&n->thread, NULL, notifier_run, n);
-	n->running = r == 0;
+	for (size_t i = 0; i < LANE_COUNT; i++) {
+		n->lane[i].n = n;
+		n->lane[i].pages = i == LANE_PAGES;
+		STAILQ_INIT(&n->lane[i].queue);
+	}
+	for (size_t i = 0; i < LANE_COUNT && r == 0; i++) {
+		r = pthread_create(&n->lane[i].thread, NULL, notifier_run, &n->lane[i]);
+		n->lane[i].running = r == 0;
+	}
 	if (r) {
+		notifier_stop(n);
 		notifier_free(n);
 		return -r;
 	}
@@ -167,11 +192,14 @@ void notifier_stop(struct notifier *n)
 {
 	mtx_lock(&n->lock);
 	n->stopping = true;
-	cnd_signal(&n->wake);
+	cnd_broadcast(&n->wake);
+	cnd_broadcast(&n->told);
 	mtx_unlock(&n->lock);
-	if (n->running)
-		pthread_join(n->thread, NULL);
-	n->running = false;
+	for (size_t i = 0; i < LANE_COUNT; i++) {
+		if (n->lane[i].running)
+			pthread_join(n->lane[i].thread, NULL);
+		n->lane[i].running = false;
+	}
 }
 
 void notifier_release(struct notifier *n)
@@ -193,10 +221,13 @@ void notifier_free(struct notifier *n)
 
 	if (!n)
 		return;
-	while ((note = STAILQ_FIRST(&n->queue))) {
-		STAILQ_REMOVE_HEAD(&n->queue, link);
-		free(note);
+	for (size_t i = 0; i < LANE_COUNT; i++) {
+		while ((note = STAILQ_FIRST(&n->lane[i].queue))) {
+			STAILQ_REMOVE_HEAD(&n->lane[i].queue, link);
+			free(note);
+		}
 	}
+	cnd_done(&n->told);
 	cnd_done(&n->wake);
 	mtx_done(&n->lock);
 	free(n);
@@ -219,22 +250,24 @@ void notifier_keep(struct notifier *n, struct object *o)
 	}
 }
 
-static void post(struct notifier *n, uint64_t attributes_of, const struct tree_stale *stale)
+static void post(struct lane *l, uint64_t node, const struct tree_stale *stale)
 {
+	struct notifier *n = l->n;
 	struct note *note = calloc(1, sizeof(*note));
 	bool taken = false;
 
 	if (!note)
 		return;
-	note->attributes_of = attributes_of;
+	note->node = node;
 	if (stale)
 		note->stale = *stale;
 	mtx_lock(&n->lock);
-	if (!n->stopping && n->length < QUEUE_MAX) {
-		STAILQ_INSERT_TAIL(&n->queue, note, link);
-		n->length++;
+	if (!n->stopping && l->length < QUEUE_MAX) {
+		STAILQ_INSERT_TAIL(&l->queue, note, link);
+		l->length++;
+		l->posted++;
 		taken = true;
-		cnd_signal(&n->wake);
+		cnd_broadcast(&n->wake);
 	}
 	mtx_unlock(&n->lock);
 	if (!taken)
@@ -271,9 +304,9 @@ void notifier_changed(struct notifier *n, struct object *o)
 
 	/* The node is superseded at once; the kernel hears of it when it can. */
 	if (r == 0)
-		post(n, 0, &stale);
+		post(&n->lane[LANE_NAMES], 0, &stale);
 	else if (r > 0 && info.state == OBJECT_COMPLETE)
-		post(n, stale.node, NULL);
+		post(&n->lane[LANE_NAMES], stale.node, NULL);
 }
 
 void notifier_forget(struct notifier *n, struct object *o)
@@ -282,10 +315,34 @@ void notifier_forget(struct notifier *n, struct object *o)
 	struct tree_stale stale;
 	int r = changed(n, o, &info, &stale);
 
-	if (r == 0)
-		post(n, 0, &stale);
+	/* The kernel keeps a page locked that somebody waits for: the name gets a node without any. */
+	if (r > 0 && info.waiters > 0)
+		tree_supersede(n->fs->tree, stale.node);
+	if (r == 0 || (r > 0 && info.waiters > 0))
+		post(&n->lane[LANE_NAMES], 0, &stale);
 	else if (r > 0)
-		fuse_lowlevel_notify_inval_inode(n->fs->session, stale.node, 0, 0);
+		post(&n->lane[LANE_PAGES], stale.node, NULL);
+}
+
+static bool told_locked(const struct notifier *n, const uint64_t *posted) REQUIRES(n->lock);
+static bool told_locked(const struct notifier *n, const uint64_t *posted)
+{
+	return n->lane[LANE_NAMES].told >= posted[LANE_NAMES] &&
+	       n->lane[LANE_PAGES].told >= posted[LANE_PAGES];
+}
+
+void notifier_wait(struct notifier *n, uint64_t until_us)
+{
+	uint64_t posted[LANE_COUNT];
+
+	mtx_lock(&n->lock);
+	for (size_t i = 0; i < LANE_COUNT; i++)
+		posted[i] = n->lane[i].posted;
+	while (!n->stopping && !told_locked(n, posted)) {
+		if (!cnd_wait_until(&n->told, &n->lock, until_us))
+			break;
+	}
+	mtx_unlock(&n->lock);
 }
 
 void notifier_want_totals(struct notifier *n)
@@ -295,7 +352,7 @@ void notifier_want_totals(struct notifier *n)
 	mtx_lock(&n->lock);
 	if (!n->want_totals && now >= n->totals_at_us) {
 		n->want_totals = true;
-		cnd_signal(&n->wake);
+		cnd_broadcast(&n->wake);
 	}
 	mtx_unlock(&n->lock);
 }

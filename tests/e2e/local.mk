@@ -19,6 +19,7 @@ e2e_tests = \
 	tests/e2e/drop.t \
 	tests/e2e/drop-filling.t \
 	tests/e2e/drop-full.t \
+	tests/e2e/drop-parked.t \
 	tests/e2e/durable-told.t \
 	tests/e2e/encoded.t \
 	tests/e2e/etag-flips.t \

@@ -11,6 +11,11 @@ is 'all right' "$("$RGETFS" verify --json "$M" | jq -c '[.files, .blocks, .block
 n=$(all_requests)
 like 'in words' "$("$RGETFS" verify "$M/c")" '^77 blocks \(4.8 MiB\) checked in .*, 0 dropped; 0 files checked'
 is 'nothing is fetched for it' "$(all_requests)" "$n"
+remnt --fill=none --revalidate=always
+n=$(all_requests)
+ok 'where each open asks' "$RGETFS" verify -q "$M"
+quiet
+is 'it asks nobody' "$(all_requests)" "$n"
 
 # The backing file of /a is the one with its bytes: flip one in the third block.
 "$FORMULA" cat 1 /a 0 0 100000 >"$T/head"

@@ -592,6 +592,8 @@ int mount_reload(struct mount *mt, struct download_cancel cancel, char kept_why[
 	}
 	r = load(mt, cancel, &loaded, error);
 	if (r == 0) {
+		/* First: what is looked up by a new name shows what its object is by then. */
+		engine_adopt(mt->engine, loaded.manifest);
 		r = fs_replace(mt->fs, loaded.manifest, loaded.mtime);
 		if (r < 0)
 			snprintf(error, MANIFEST_ERROR_MAX, "%s", strerror(-r));

@@ -112,9 +112,11 @@ static void object_learn(struct object *o, struct pull *p)
 	}
 	if (object_content_pinned(o)) {
 		/* New bytes are to be proven. */
-		news |= !p->probe && o->asked_s != 0;
+		int64_t claim = object_claim(&o->checksum);
+
+		news |= !p->probe && o->asked_s != claim;
 		if (!p->probe)
-			o->asked_s = 0;
+			o->asked_s = claim;
 	} else {
 		o->asked_s = now_s;
 	}

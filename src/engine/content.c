@@ -16,6 +16,7 @@ struct proof {
 	struct work work;
 	struct object *obj;	 /* reference */
 	struct version *version; /* reference */
+	struct checksum want;
 	struct digest *digest;
 	struct waiter w;
 	int error; /* 0 right, -EILSEQ wrong, else it could not be told */
@@ -43,7 +44,7 @@ static int prove_step(struct proof *p, struct range r)
 
 static int prove(struct engine *e, struct proof *p)
 {
-	const struct checksum *want = &p->obj->checksum;
+	const struct checksum *want = &p->want;
 	uint8_t got[CHECKSUM_MAX];
 	uint64_t size = version_size(p->version);
 	int r;
@@ -119,7 +120,7 @@ static void content_done(struct engine *e, struct work *w)
 	bool current, whole;
 
 	mtx_lock(&e->lock);
-	current = o->version == p->version;
+	current = o->version == p->version && checksum_equal(&o->checksum, &p->want);
 	mtx_unlock(&e->lock);
 	whole = version_complete(p->version); /* or evicted, or dropped, while it was read */
 	o->verifying = false;
@@ -132,6 +133,8 @@ static void content_done(struct engine *e, struct work *w)
 		content_right(o);
 	else if (error == -EILSEQ)
 		content_wrong(o);
+	else if (error == -ESTALE)
+		object_arrived(o); /* another checksum by now, or none */
 	fills_proven(o, error == -EILSEQ && o->content_bad ? -EILSEQ : 0);
 	backfill_go(o, clock_now_us());
 	object_rest(o);
@@ -146,6 +149,7 @@ void content_prove(struct object *o, struct version *v)
 		return; /* it stays unproven, and is tried again with the next bytes or open */
 	p->obj = object_get(o);
 	p->version = version_get(v);
+	p->want = o->checksum;
 	p->work.run = content_work;
 	p->work.done = content_done;
 	o->verifying = true;

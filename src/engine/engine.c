@@ -349,11 +349,16 @@ static void errand_empty(struct engine *e, struct msg *m)
 	errand_done(container_of(m, struct errand, msg));
 }
 
+void engine_settle(struct engine *e)
+{
+	errand_run(e, NULL, errand_empty);
+}
+
 void engine_forget_failed(struct engine *e)
 {
 	errand_run(e, NULL, forget_failed);
 	/* Behind the messages by which those that nobody uses are freed. */
-	errand_run(e, NULL, errand_empty);
+	engine_settle(e);
 }
 
 int object_verify(struct object *o, uint64_t *ret_blocks, uint64_t *ret_bad)

@@ -50,8 +50,12 @@ int engine_free(struct engine *e);
 void engine_stop(struct engine *e);
 
 /* ---- objects ---- */
-/* The object of entry index of m; one more reference. m is referenced. 0 or -ENOMEM. Never blocks
- * on network. */
+/*
+ * The object of entry index of m; one more reference. m is referenced. 0 or -ENOMEM. Never blocks
+ * on network. One that is in memory by an older manifest has taken the entry over on return; it
+ * lacks nothing that another entry of its identity in m says of size and checksum. For that it may
+ * wait for the engine thread; on that thread itself it happens soon after.
+ */
 int engine_object(struct engine *e, struct manifest *m, uint32_t index, struct object **ret);
 struct object *object_get(struct object *o);
 void object_put(struct object *o);
@@ -87,8 +91,8 @@ void object_info(struct object *o, struct object_info *ret);
 enum object_state object_shown_state(const struct object_info *info);
 /*
  * What is known of an entry without making an object of it: manifest, then record. For getattr and
- * readdir of files nobody uses. 0 or -ENOENT (size unknown and nothing recorded; *ret is filled
- * with unknowns).
+ * readdir of files nobody uses. An object in memory is found as by engine_object(). 0 or -ENOENT
+ * (size unknown and nothing recorded; *ret is filled with unknowns).
  */
 int engine_peek(struct engine *e, struct manifest *m, uint32_t index, struct object_info *ret);
 /*
@@ -160,6 +164,12 @@ void engine_ask_sizes(struct engine *e, struct manifest *m);
  */
 void engine_forget_failed(struct engine *e);
 int engine_checkpoint(struct engine *e);
+/*
+ * m is the manifest from now on: every object in memory that is in it has taken its entry over on
+ * return. What waits for their bytes goes on with the new sources; where the entry names another
+ * size, ETag or checksum, it is another version. Not on the engine thread.
+ */
+void engine_adopt(struct engine *e, struct manifest *m);
 
 struct engine_stats {
 	struct store_stats store;
@@ -184,7 +194,7 @@ int engine_each_origin(struct engine *e, void (*fn)(void *ctx, const struct engi
 		       void *ctx);
 /* Objects in memory, in no order; fn is called with a reference held for the call, no lock held. */
 void engine_each(struct engine *e, void (*fn)(void *ctx, struct object *o), void *ctx);
-/* The manifest entry an object was made for. Borrowed while the object is referenced. */
+/* The manifest entry it has now, of which the manifest is referenced. */
 struct manifest *object_manifest(struct object *o, uint32_t *ret_index);
 
 #endif

@@ -40,6 +40,8 @@ STAILQ_HEAD(msg_list, msg);
 
 /* Any thread, under no lock of rank RANK_QUEUE or higher. */
 void engine_post(struct engine *e, struct msg *m, void (*fn)(struct engine *e, struct msg *m));
+/* What this thread has posted was handled. Not on the engine thread. */
+void engine_settle(struct engine *e);
 void *engine_main(void *arg);
 
 /* ---- what may block (worker.c) ---- */
@@ -220,6 +222,12 @@ struct object {
 	/* fixed at birth */
 	struct engine *e;
 	struct object_key key;
+
+	/*
+	 * Under engine.lock; but for version, fresh and handles only the engine thread changes
+	 * them, and may look at them without.
+	 */
+	/* Its entry, until it takes another one over (adopt.c). */
 	struct manifest *manifest;
 	uint32_t index;
 	struct origin *origin;	/* of its first URL */
@@ -228,17 +236,14 @@ struct object {
 	struct checksum checksum;
 	bool etag_pinned; /* the manifest names an ETag */
 
-	/*
-	 * Under engine.lock; but for version and handles only the engine thread changes them, and
-	 * may look at them without.
-	 */
 	uint64_t size;
 	int64_t mtime;
 	struct validator validator;
-	int64_t asked_s; /* last answer; where a checksum pins the content: object_proof() of it, or
-			    0 */
+	int64_t asked_s; /* last answer; where a checksum pins the content: object_proof() of it,
+			    object_claim(), or 0 */
 	uint64_t generation;
 	struct version *version; /* the current one; NULL while nobody needs it */
+	bool fresh;		 /* what the store has is of another content: open a new version */
 	unsigned int handles;	 /* open ones, on any version */
 	bool opening;		 /* a thread is in store_version_open() for it */
 	bool length_unknown;
@@ -253,7 +258,6 @@ struct object {
 	atomic_uint_fast64_t reads, read_hits, bytes_fetched, bytes_discarded, requests, retries;
 	atomic_uint_fast64_t rate_bps;
 	atomic_uint connections;
-	atomic_bool foreign;  /* the manifest it was last asked for by is */
 	struct mtx read_lock; /* RANK_READS; guards the next two */
 	struct rangeset read; /* what has been read, until that starts its backfill */
 	uint64_t read_before; /* bytes that are not in read any more */
@@ -302,9 +306,6 @@ struct version *object_swap_version_locked(struct object *o, struct version *v)
 	REQUIRES(o->e->lock);
 /* Under no lock. Sets o->error; NULL clears it. */
 void object_set_error(struct object *o, const char *fmt, ...) PRINTF_LIKE(2, 3);
-/* What asked_s says of a content proven by c: negative, so no time, and another for each checksum.
- */
-int64_t object_proof(const struct checksum *c);
 /* Tells engine_config.changed. Engine thread. */
 void object_tell(struct object *o);
 /* Remember size, date, validator and the time of the answer in the store. Engine thread. */
@@ -352,6 +353,8 @@ void object_replaced(struct object *o, bool in_vain, uint64_t now_us);
 void object_disown(struct object *o, unsigned int url, unsigned int urls, uint64_t now_us);
 /* The origin has another content than our version. got may lack a size. Engine thread. */
 void object_changed(struct object *o, const struct validator *got, uint64_t size);
+/* The same where no answer said so: what is asked for now has validator v, and was not asked. */
+void object_replace(struct object *o, const struct validator *v, int64_t asked_s, uint64_t size);
 /* The size became known. Engine thread. */
 void object_sized(struct object *o, uint64_t size);
 /* A content with a checksum or an ETag in the manifest has no later version. */
@@ -367,6 +370,26 @@ static inline bool object_sliced(const struct object *o)
 {
 	return o->slice.off > 0 || o->slice.end != SIZE_UNKNOWN;
 }
+
+/* ---- what the store remembers (recall.c), any thread ---- */
+/*
+ * What asked_s says of a content proven by c, and of one that was fetched for c and is not proven:
+ * negative, so no time, and another for each checksum.
+ */
+int64_t object_proof(const struct checksum *c);
+int64_t object_claim(const struct checksum *c);
+/* o is new: what entry and record tell of it. */
+void object_recall(struct object *o, const struct entry *entry);
+/* The same of one that is not in memory; info has what entry says. 0 or -ENOENT: size unknown. */
+int recall_peek(struct engine *e, const struct entry *entry, const struct object_key *key,
+		struct object_info *info);
+
+/* ---- another entry for an object in memory (adopt.c) ---- */
+/* Does entry, of m, say what o does not know? */
+bool object_outdated_locked(const struct object *o, const struct manifest *m,
+			    const struct entry *entry) REQUIRES(o->e->lock);
+/* Let o take entry index of m over; done on return, on the engine thread soon. 0 or -ENOMEM. */
+int object_adopt(struct object *o, struct manifest *m, uint32_t index);
 
 /* ---- tasks and wants (task.c), engine thread ---- */
 struct source {
@@ -417,6 +440,9 @@ struct task {
 int task_open(struct object *o, bool with_version, struct task **ret);
 void task_close(struct task *t);
 void task_put(struct task *t);
+/* o has other sources: its task ends, and what waits goes on with them. Not from within the sched.
+ */
+void task_renew(struct object *o, uint64_t now_us);
 /* Hand wants to the sched whose version has been loaded. True: others still wait for that. */
 bool task_admit(struct task *t, uint64_t now_us);
 /* Where the redirect of source index leads, until until_us (see struct source); NULL: nowhere.
@@ -445,8 +471,8 @@ void task_drop_wants(struct task *t, enum want_kind kind);
 /* ---- what outlives the last close (learned.c), engine thread ---- */
 /* t is about to be closed: keep what its sources have told, for the next task of its object. */
 void learned_keep(struct task *t);
-/* A task begins: first which source the version is known by, then, in the sched, the rest. */
-void learned_recall_main(struct object *o);
+/* A task of entry begins: first which URL the version is known by, then, in the sched, the rest. */
+void learned_recall_main(struct object *o, const struct entry *entry);
 void learned_recall(struct task *t);
 /* o has another version. */
 void learned_forget(struct object *o);
@@ -548,6 +574,7 @@ void tell_sched(const struct sched_stats *was, const struct sched_stats *is);
 
 struct handle {
 	struct object *obj;	 /* reference */
+	struct origin *origin;	 /* reference: the object's when it was opened; may be NULL */
 	struct version *version; /* reference */
 	atomic_uint refs;	 /* one for being open, one for each handle_read() under way */
 	struct mtx lock;	 /* RANK_HANDLE; guards ra and the windows below */
@@ -606,6 +633,8 @@ struct probe {
 void probes_give_up(struct task *t, uint64_t now_us);
 /* Something became known of o, or nothing will. Engine thread. */
 void probes_answer(struct object *o, int error);
+/* Its task has ended and who waits still does: ask the next one. */
+void probes_renew(struct object *o, uint64_t now_us);
 void probes_sweep(struct engine *e, uint64_t now_us);
 
 /* ---- orders (fill.c, backfill.c) ---- */

@@ -36,7 +36,7 @@ struct learned {
 	struct rangeset read;
 	uint64_t read_before;
 	struct validator validator; /* of the version that the sources' own are of */
-	unsigned int validator_url;
+	unsigned int main;  /* source whose URL the version is known by; count: none of these */
 	unsigned int count; /* 0: nothing of sources */
 	struct learned_source *source;
 };
@@ -135,12 +135,14 @@ void learned_keep(struct task *t)
 	if (!l->source)
 		return;
 	l->validator = o->validator;
-	l->validator_url = o->validator_url;
+	l->main = t->source_count;
 	mtx_lock(&t->lock);
 	for (unsigned int i = 0; i < t->source_count; i++) {
 		const struct source *s = &t->source[i];
 		struct learned_source *k = &l->source[i];
 
+		if (s->url == o->validator_url)
+			l->main = i;
 		k->url = strdup(t->entry.url[s->url]);
 		k->resolved = s->resolved ? strdup(s->resolved) : NULL;
 		k->resolved_until_us = s->resolved_until_us;
@@ -164,12 +166,15 @@ static bool same_version(const struct learned *l, const struct object *o)
 	       validator_compare(&l->validator, &o->validator, false) == VALIDATOR_SAME;
 }
 
-void learned_recall_main(struct object *o)
+void learned_recall_main(struct object *o, const struct entry *entry)
 {
 	struct learned *l = learned_find(o->e, &o->key);
+	const char *url = l && l->main < l->count ? l->source[l->main].url : NULL;
 
-	if (l && l->count && same_version(l, o))
-		o->validator_url = l->validator_url;
+	for (unsigned int i = 0; url && i < entry->url_count; i++) {
+		if (strcmp(entry->url[i], url) == 0 && same_version(l, o))
+			o->validator_url = i;
+	}
 }
 
 static void recall_source(struct task *t, unsigned int i, const struct learned_source *k, bool same)

@@ -104,7 +104,7 @@ static void pull_request(struct pull *p, struct transfer_request *rq)
 	rq->if_range = p->ranged && !p->probe && !s->no_if_range && !p->ignore_etag;
 	rq->fill = p->lease->prio >= PRIO_FILL;
 	rq->urgent = p->demand;
-	rq->foreign = atomic_load(&o->foreign);
+	rq->foreign = manifest_foreign(o->manifest);
 	rq->grid = p->slice_off;
 	rq->end = &p->end;
 	rq->end_add = p->slice_off;

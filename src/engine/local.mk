@@ -1,4 +1,5 @@
 librgetfs_a_SOURCES += \
+	src/engine/adopt.c \
 	src/engine/answer.c \
 	src/engine/backfill.c \
 	src/engine/content.c \
@@ -15,6 +16,7 @@ librgetfs_a_SOURCES += \
 	src/engine/probe.c \
 	src/engine/pull.c \
 	src/engine/reader.c \
+	src/engine/recall.c \
 	src/engine/revalidate.c \
 	src/engine/roll.c \
 	src/engine/task.c \

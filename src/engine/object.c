@@ -7,8 +7,6 @@
  */
 #include <stdarg.h>
 
-#include <xxhash.h>
-
 #include "base/clock.h"
 #include "base/size.h"
 #include "core/url.h"
@@ -43,56 +41,6 @@ static struct object *object_find_locked(struct engine *e, const struct object_k
 }
 
 /* ---- birth ---- */
-
-/* What the store remembers; the manifest's word on size and ETag stands above it. */
-int64_t object_proof(const struct checksum *c)
-{
-	uint64_t h = XXH3_64bits_withSeed(c->value, checksum_length(c->algo), c->algo);
-
-	return -(int64_t)(h >> 2) - 1;
-}
-
-/* An answer that came when there was no checksum, or the proof of another one, proves nothing. */
-static int64_t object_recall_asked(const struct store_record *rec, const struct entry *entry)
-{
-	if (entry->checksum.algo == CHECKSUM_NONE)
-		return rec->asked_s > 0 ? rec->asked_s : 0;
-	return rec->asked_s == object_proof(&entry->checksum) ? rec->asked_s : 0;
-}
-
-static void object_recall(struct object *o, const struct entry *entry)
-{
-	struct store_record rec;
-
-	o->size = entry->size;
-	o->mtime = entry->mtime == MANIFEST_NO_TIME ? VALIDATOR_NO_TIME : entry->mtime;
-	o->validator = VALIDATOR_INIT;
-	if (store_lookup(o->e->store, &o->key, &rec) == 0) {
-		bool same_size = entry->size == SIZE_UNKNOWN || rec.size == entry->size;
-
-		if (same_size)
-			o->validator = rec.validator;
-		if (o->size == SIZE_UNKNOWN)
-			o->size = rec.size;
-		if (o->mtime == VALIDATOR_NO_TIME)
-			o->mtime = rec.mtime;
-		o->asked_s = object_recall_asked(&rec, entry);
-		o->cached = rec.bytes_cached;
-		o->complete = rec.complete && same_size &&
-			      (entry->checksum.algo == CHECKSUM_NONE || o->asked_s != 0);
-	}
-	if (o->size == 0)
-		o->complete = true;
-	if (entry->etag && strcmp(entry->etag, o->validator.etag) != 0 &&
-	    strlen(entry->etag) < sizeof(o->validator.etag)) {
-		bool had = o->validator.etag[0] != '\0';
-
-		if (had)
-			o->validator = VALIDATOR_INIT;
-		memcpy(o->validator.etag, entry->etag, strlen(entry->etag) + 1);
-		o->complete = o->complete && !had;
-	}
-}
 
 static struct object *object_new(struct engine *e, struct manifest *m, uint32_t index,
 				 const struct entry *entry, const struct object_key *key)
@@ -133,6 +81,29 @@ static void object_free(struct object *o)
 	free(o);
 }
 
+/* The object in memory, one more reference, with all that entry says; NULL: none. 0 or -ENOMEM. */
+static int object_find(struct engine *e, struct manifest *m, uint32_t index,
+		       const struct entry *entry, const struct object_key *key, struct object **ret)
+{
+	struct object *o;
+	bool outdated;
+	int r = 0;
+
+	mtx_lock(&e->lock);
+	o = object_find_locked(e, key);
+	if (o)
+		o->refs++;
+	outdated = o && object_outdated_locked(o, m, entry);
+	mtx_unlock(&e->lock);
+	if (outdated)
+		r = object_adopt(o, m, index);
+	if (r < 0)
+		object_put(o);
+	else
+		*ret = o;
+	return r;
+}
+
 int engine_object(struct engine *e, struct manifest *m, uint32_t index, struct object **ret)
 {
 	struct object *o, *made = NULL;
@@ -147,11 +118,9 @@ int engine_object(struct engine *e, struct manifest *m, uint32_t index, struct o
 	if (r < 0)
 		goto out;
 
-	mtx_lock(&e->lock);
-	o = object_find_locked(e, &key);
-	if (o)
-		o->refs++;
-	mtx_unlock(&e->lock);
+	r = object_find(e, m, index, &entry, &key, &o);
+	if (r < 0)
+		goto out;
 	if (!o) {
 		made = object_new(e, m, index, &entry, &key);
 		if (!made) {
@@ -168,7 +137,6 @@ int engine_object(struct engine *e, struct manifest *m, uint32_t index, struct o
 		o->refs++;
 		mtx_unlock(&e->lock);
 	}
-	atomic_store(&o->foreign, manifest_foreign(m));
 	*ret = o;
 	r = 0;
 out:
@@ -227,8 +195,13 @@ void object_put(struct object *o)
 
 struct manifest *object_manifest(struct object *o, uint32_t *ret_index)
 {
+	struct manifest *m;
+
+	mtx_lock(&o->e->lock);
 	*ret_index = o->index;
-	return o->manifest;
+	m = manifest_get(o->manifest);
+	mtx_unlock(&o->e->lock);
+	return m;
 }
 
 void engine_each(struct engine *e, void (*fn)(void *ctx, struct object *o), void *ctx)
@@ -288,6 +261,7 @@ void object_info(struct object *o, struct object_info *ret)
 	struct store_record rec;
 	struct version_info vi;
 	struct version *v;
+	bool fresh;
 
 	mtx_lock(&o->e->lock);
 	info.size = o->size;
@@ -299,6 +273,7 @@ void object_info(struct object *o, struct object_info *ret)
 	if (o->error)
 		snprintf(info.error, sizeof(info.error), "%s", o->error);
 	v = o->version ? version_get(o->version) : NULL;
+	fresh = o->fresh;
 	mtx_unlock(&o->e->lock);
 
 	info.reads = atomic_load(&o->reads);
@@ -310,7 +285,7 @@ void object_info(struct object *o, struct object_info *ret)
 	info.rate_bps = atomic_load(&o->rate_bps);
 	info.connections = atomic_load(&o->connections);
 	/* Without a version, what it left may still be on its way to the disk: the store knows. */
-	if (store_lookup(o->e->store, &o->key, &rec) == 0) {
+	if (!fresh && store_lookup(o->e->store, &o->key, &rec) == 0) {
 		info.bytes_cached = rec.bytes_cached;
 		info.bytes_durable = rec.bytes_durable;
 	}
@@ -335,29 +310,6 @@ enum object_state object_shown_state(const struct object_info *info)
 	return info->state;
 }
 
-static int peek_record(struct engine *e, const struct entry *entry, const struct object_key *key,
-		       struct object_info *info)
-{
-	struct store_record rec;
-
-	if (store_lookup(e->store, key, &rec) == 0) {
-		if (info->size == SIZE_UNKNOWN)
-			info->size = rec.size;
-		if (info->mtime == MANIFEST_NO_TIME && rec.mtime != VALIDATOR_NO_TIME)
-			info->mtime = rec.mtime;
-		info->validator = rec.validator;
-		info->bytes_cached = rec.bytes_cached;
-		info->bytes_durable = rec.bytes_durable;
-		if (rec.complete && rec.size == info->size &&
-		    (entry->checksum.algo == CHECKSUM_NONE ||
-		     object_recall_asked(&rec, entry) != 0))
-			info->state = OBJECT_COMPLETE;
-	}
-	if (info->size == 0)
-		info->state = OBJECT_COMPLETE;
-	return info->size == SIZE_UNKNOWN ? -ENOENT : 0;
-}
-
 int engine_peek(struct engine *e, struct manifest *m, uint32_t index, struct object_info *ret)
 {
 	struct object_info info = {.generation = 1, .validator = VALIDATOR_INIT};
@@ -372,11 +324,9 @@ int engine_peek(struct engine *e, struct manifest *m, uint32_t index, struct obj
 		r = identity_key(&entry, &key);
 	if (r < 0)
 		goto out;
-	mtx_lock(&e->lock);
-	o = object_find_locked(e, &key);
-	if (o)
-		o->refs++;
-	mtx_unlock(&e->lock);
+	r = object_find(e, m, index, &entry, &key, &o);
+	if (r < 0)
+		goto out;
 	if (o) {
 		object_info(o, &info);
 		object_put(o);
@@ -384,7 +334,7 @@ int engine_peek(struct engine *e, struct manifest *m, uint32_t index, struct obj
 	} else {
 		info.size = entry.size;
 		info.mtime = entry.mtime;
-		r = peek_record(e, &entry, &key, &info);
+		r = recall_peek(e, &entry, &key, &info);
 	}
 	*ret = info;
 out:
@@ -462,19 +412,22 @@ static int object_open_version(struct object *o)
 	struct version *v = NULL;
 	uint64_t size;
 	int r = 0;
-	bool there;
+	bool there, fresh;
 
 	mtx_lock(&o->e->lock);
 	opening_begin_locked(o);
 	there = o->version != NULL;
 	validator = o->validator;
 	size = o->size;
+	fresh = o->fresh;
 	mtx_unlock(&o->e->lock);
 	if (!there)
-		r = store_version_open(o->e->store, &o->key, &validator, size, false, &v);
+		r = store_version_open(o->e->store, &o->key, &validator, size, fresh, &v);
 	mtx_lock(&o->e->lock);
-	if (v)
+	if (v) {
+		o->fresh = false;
 		object_swap_version_locked(o, v);
+	}
 	opening_end_locked(o);
 	mtx_unlock(&o->e->lock);
 	return r;

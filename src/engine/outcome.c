@@ -131,6 +131,11 @@ void object_replaced(struct object *o, bool in_vain, uint64_t now_us)
 
 void object_changed(struct object *o, const struct validator *got, uint64_t size)
 {
+	object_replace(o, got, object_content_pinned(o) ? 0 : clock_wall_s(), size);
+}
+
+void object_replace(struct object *o, const struct validator *got, int64_t asked_s, uint64_t size)
+{
 	struct engine *e = o->e;
 	struct version *old, *fresh = NULL;
 	uint64_t now_us = clock_now_us();
@@ -146,11 +151,12 @@ void object_changed(struct object *o, const struct validator *got, uint64_t size
 	o->length_unknown = o->size == SIZE_UNKNOWN && o->length_unknown;
 	if (got->last_modified != VALIDATOR_NO_TIME)
 		o->mtime = got->last_modified;
-	o->asked_s = clock_wall_s();
+	o->asked_s = asked_s;
 	o->complete = o->size == 0;
 	o->stale = false;
-	had = old || o->cached > 0;
+	had = old || o->cached > 0 || o->fresh;
 	o->cached = 0;
+	o->fresh = false;
 	size = o->size;
 	mtx_unlock(&o->e->lock);
 

@@ -111,6 +111,13 @@ void probes_answer(struct object *o, int error)
 	object_rest(o);
 }
 
+/* Ask for those who wait. */
+static void probes_ask(struct object *o, struct task *t, bool urgent, uint64_t now_us)
+{
+	if (sched_task_probe(o->e->sched, t->st, urgent ? PRIO_DEMAND : PRIO_BACKFILL, now_us) < 0)
+		probes_answer(o, -EIO);
+}
+
 static void probe_asked(struct engine *e, struct msg *m)
 {
 	struct probe *q = container_of(m, struct probe, msg);
@@ -152,8 +159,21 @@ static void probe_asked(struct engine *e, struct msg *m)
 		TAILQ_INSERT_TAIL(&e->probing, o, probing_link);
 		o->in_probing = true;
 	}
-	if (sched_task_probe(e->sched, t->st, q->urgent ? PRIO_DEMAND : PRIO_BACKFILL, now_us) < 0)
+	probes_ask(o, t, q->urgent, now_us);
+}
+
+void probes_renew(struct object *o, uint64_t now_us)
+{
+	struct probe *q;
+	struct task *t;
+	bool urgent = false;
+
+	LIST_FOREACH (q, &o->probes, link)
+		urgent |= q->urgent;
+	if (task_open(o, false, &t) < 0)
 		probes_answer(o, -EIO);
+	else if (LIST_FIRST(&o->probes))
+		probes_ask(o, t, urgent, now_us);
 }
 
 struct probe *probe_new(struct object *o, bool urgent, void (*done)(void *ctx, int error),

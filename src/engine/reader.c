@@ -21,11 +21,12 @@
 
 static void demand_handled(struct engine *e, struct msg *m);
 
-static void parked_add(struct object *o, int n)
+/* By the origin that the handle has had from its opening on, so that each is counted once. */
+static void parked_add(struct handle *h, int n)
 {
-	atomic_fetch_add(&o->e->parked, n);
-	if (o->origin)
-		atomic_fetch_add(&o->origin->parked, n);
+	atomic_fetch_add(&h->obj->e->parked, n);
+	if (h->origin)
+		atomic_fetch_add(&h->origin->parked, n);
 }
 
 /* Any thread, under no lock. */
@@ -40,7 +41,7 @@ static void demand_done(struct waiter *w, int error, const void *data)
 		user->done(user, error, data);
 		return;
 	}
-	parked_add(o, -1);
+	parked_add(d->h, -1);
 	/* First the message: after the caller's done() the handle may be closed and everything
 	 * gone. */
 	engine_post(o->e, &d->done_msg, demand_handled);
@@ -141,11 +142,12 @@ static void demand_asked(struct engine *e, struct msg *m)
 static int park(struct demand *d)
 {
 	struct object *o = d->h->obj;
+	struct origin *at = d->h->origin;
 
-	parked_add(o, 1);
-	if (o->origin && atomic_load(&o->origin->parked) > (int)o->e->cfg.parked_per_origin &&
+	parked_add(d->h, 1);
+	if (at && atomic_load(&at->parked) > (int)o->e->cfg.parked_per_origin &&
 	    version_cancel(d->h->version, &d->w)) {
-		parked_add(o, -1);
+		parked_add(d->h, -1);
 		free(d);
 		return -EIO;
 	}
@@ -196,9 +198,9 @@ static void look_ahead(struct handle *h, struct range r, bool hit)
 	uint64_t size = version_size(h->version);
 	bool post = false;
 
-	if (o->origin) {
-		limit.rate_bps = atomic_load(&o->origin->rate_bps);
-		limit.ttfb_us = atomic_load(&o->origin->ttfb_us);
+	if (h->origin) {
+		limit.rate_bps = atomic_load(&h->origin->rate_bps);
+		limit.ttfb_us = atomic_load(&h->origin->ttfb_us);
 	}
 	mtx_lock(&h->lock);
 	readahead_read(&h->ra, r, size, hit, &limit, &ahead);
@@ -362,6 +364,18 @@ static void handle_opened(struct engine *e, struct msg *m)
 	revalidate_opened(h->obj, clock_now_us());
 }
 
+static struct origin *object_origin(struct object *o)
+{
+	struct origin *at;
+
+	mtx_lock(&o->e->lock);
+	at = o->origin;
+	if (at)
+		at->refs++;
+	mtx_unlock(&o->e->lock);
+	return at;
+}
+
 int object_open(struct object *o, uint64_t generation, struct handle **ret)
 {
 	struct handle *h;
@@ -378,6 +392,7 @@ int object_open(struct object *o, uint64_t generation, struct handle **ret)
 		return r;
 	}
 	h->obj = object_get(o);
+	h->origin = object_origin(o);
 	atomic_init(&h->refs, 1);
 	mtx_init(&h->lock, RANK_HANDLE, "handle");
 	mtx_lock(&h->lock);
@@ -398,6 +413,7 @@ static void handle_free_closed(struct handle *h)
 	if (!h->closed || h->demand_count > 0)
 		return;
 	version_put(h->version);
+	origin_put(o->e, h->origin);
 	mtx_done(&h->lock);
 	free(h);
 	mtx_lock(&o->e->lock);

@@ -19,6 +19,7 @@ static void main_url_to_source(struct task *t)
 			return;
 		}
 	}
+	t->main = -1;
 }
 
 static int task_sources(struct task *t)
@@ -137,12 +138,13 @@ static int task_new(struct object *o, struct task **ret)
 	TAILQ_INIT(&t->wants);
 	LIST_INIT(&t->pulls);
 	mtx_init(&t->lock, RANK_TASK, "task");
-	learned_recall_main(o);
-	t->main = validator_strength(&o->validator) > VALIDATOR_SIZE ? (int)o->validator_url : -1;
 	entry_init(&t->entry);
 	r = manifest_entry(o->manifest, o->index, &t->entry);
 	if (r == 0 && t->entry.url_count == 0)
 		r = -EINVAL;
+	if (r == 0)
+		learned_recall_main(o, &t->entry);
+	t->main = validator_strength(&o->validator) > VALIDATOR_SIZE ? (int)o->validator_url : -1;
 	if (r == 0)
 		r = task_sources(t);
 	if (r == 0)
@@ -228,6 +230,34 @@ void task_close(struct task *t)
 }
 
 /* ---- wants ---- */
+
+void task_renew(struct object *o, uint64_t now_us)
+{
+	struct want_list wants = TAILQ_HEAD_INITIALIZER(wants);
+	struct task *t = o->task;
+	struct want *w, *tmp;
+	int r = 0;
+
+	if (t) {
+		TAILQ_FOREACH_SAFE (w, &t->wants, in_task, tmp) {
+			want_remove(w, now_us);
+			TAILQ_INSERT_TAIL(&wants, w, in_task);
+		}
+		task_close(t);
+	}
+	learned_forget(o);
+	if (!TAILQ_EMPTY(&wants) || LIST_FIRST(&o->probes))
+		r = task_open(o, !TAILQ_EMPTY(&wants), &t);
+	while ((w = TAILQ_FIRST(&wants)) != NULL) {
+		TAILQ_REMOVE(&wants, w, in_task);
+		if (r == 0)
+			want_add(t, w, now_us);
+		else
+			want_failed(w, VERDICT_INTERNAL);
+	}
+	if (LIST_FIRST(&o->probes))
+		probes_renew(o, now_us);
+}
 
 static void want_take(struct want *w)
 {

@@ -498,8 +498,7 @@ static bool entries_equal(const struct entry *a, const struct entry *b)
 	if (a->size != b->size || a->mtime != b->mtime || a->mode != b->mode ||
 	    a->header_count != b->header_count || a->slice.off != b->slice.off ||
 	    a->slice.end != b->slice.end || !text_equal(a->id, b->id) ||
-	    !text_equal(a->etag, b->etag) || a->checksum.algo != b->checksum.algo ||
-	    memcmp(a->checksum.value, b->checksum.value, checksum_length(a->checksum.algo)) != 0)
+	    !text_equal(a->etag, b->etag) || !checksum_equal(&a->checksum, &b->checksum))
 		return false;
 	for (unsigned int i = 0; i < a->header_count; i++) {
 		if (!text_equal(a->header[i], b->header[i]))

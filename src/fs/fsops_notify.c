@@ -282,6 +282,7 @@ static int changed(struct notifier *n, struct object *o, struct object_info *ret
 	struct node_facts facts;
 	struct manifest *m;
 	uint32_t index;
+	int r;
 
 	object_info(o, &info);
 	if (info.generation > 1 || info.length_unknown)
@@ -293,7 +294,9 @@ static int changed(struct notifier *n, struct object *o, struct object_info *ret
 		.mode = info.length_unknown ? NODE_DIRECT : NODE_CACHED,
 	};
 	*ret_info = info;
-	return tree_changed(n->fs->tree, m, index, &facts, ret);
+	r = tree_changed(n->fs->tree, m, index, &facts, ret);
+	manifest_put(m);
+	return r;
 }
 
 void notifier_changed(struct notifier *n, struct object *o)

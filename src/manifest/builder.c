@@ -261,9 +261,8 @@ static bool details_equal(const struct entry *a, const struct entry *b)
 {
 	if (a->size != b->size || a->mtime != b->mtime || a->mode != b->mode ||
 	    a->slice.off != b->slice.off || a->slice.end != b->slice.end ||
-	    a->checksum.algo != b->checksum.algo || !texts_equal(a->etag, b->etag) ||
-	    !texts_equal(a->id, b->id) || a->header_count != b->header_count ||
-	    memcmp(a->checksum.value, b->checksum.value, checksum_length(a->checksum.algo)) != 0)
+	    !checksum_equal(&a->checksum, &b->checksum) || !texts_equal(a->etag, b->etag) ||
+	    !texts_equal(a->id, b->id) || a->header_count != b->header_count)
 		return false;
 	for (unsigned int i = 0; i < a->header_count; i++) {
 		if (strcmp(a->header[i], b->header[i]) != 0)
@@ -314,15 +313,10 @@ out:
 
 /* ---- contents: what shares its bytes in the cache must not contradict itself ---- */
 
-static bool checksums_equal(const struct checksum *a, const struct checksum *b)
-{
-	return a->algo == b->algo && memcmp(a->value, b->value, checksum_length(a->algo)) == 0;
-}
-
 static bool same_content(const struct draft *d, const struct entry *e, bool by_id)
 {
 	if (!by_id)
-		return checksums_equal(&d->checksum, &e->checksum);
+		return checksum_equal(&d->checksum, &e->checksum);
 	return e->id && d->slice.off == e->slice.off && d->slice.end == e->slice.end &&
 	       span_equal(d->id, span_make(e->id, strlen(e->id)));
 }
@@ -335,7 +329,7 @@ static int agree(struct builder *b, const struct draft *d, uint32_t line, bool b
 	char mine[QUOTE_MAX], other[QUOTE_MAX];
 
 	if (!sizes && (d->checksum.algo == CHECKSUM_NONE || e->checksum.algo == CHECKSUM_NONE ||
-		       checksums_equal(&d->checksum, &e->checksum)))
+		       checksum_equal(&d->checksum, &e->checksum)))
 		return 0;
 	return refuse(b->c, d->line, "%s has the %s of %s on line %u, but another %s (%s)",
 		      quote(mine, span_make(b->path.s, b->path.len)), by_id ? "id" : "checksum",

@@ -68,3 +68,8 @@ int checksum_parse(const char *text, struct checksum *ret)
 	*ret = sum;
 	return 0;
 }
+
+bool checksum_equal(const struct checksum *a, const struct checksum *b)
+{
+	return a->algo == b->algo && memcmp(a->value, b->value, checksum_length(a->algo)) == 0;
+}

@@ -20,10 +20,12 @@
 
 struct manifest *manifest_new(void)
 {
+	static atomic_uint_fast64_t made;
 	struct manifest *m = calloc(1, sizeof(*m));
 
 	if (m) {
 		atomic_init(&m->refs, 1);
+		m->serial = atomic_fetch_add(&made, 1);
 		m->default_mtime = MANIFEST_NO_TIME;
 	}
 	return m;
@@ -50,6 +52,11 @@ void manifest_put(struct manifest *m)
 uint32_t manifest_count(const struct manifest *m)
 {
 	return m->count;
+}
+
+bool manifest_newer(const struct manifest *m, const struct manifest *than)
+{
+	return m->serial > than->serial;
 }
 
 bool manifest_foreign(const struct manifest *m)

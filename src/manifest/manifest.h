@@ -33,6 +33,7 @@ struct checksum {
 	uint8_t value[CHECKSUM_MAX];
 };
 size_t checksum_length(enum checksum_algo algo);
+bool checksum_equal(const struct checksum *a, const struct checksum *b);
 const char *checksum_name(enum checksum_algo algo); /* "sha-256" */
 /* "sha-256=HEX", also "sha256:HEX". 0 or -EINVAL. */
 int checksum_parse(const char *text, struct checksum *ret);
@@ -82,6 +83,8 @@ struct manifest *manifest_get(struct manifest *m);
 void manifest_put(struct manifest *m);
 
 uint32_t manifest_count(const struct manifest *m);
+/* Was m loaded after the other one? */
+bool manifest_newer(const struct manifest *m, const struct manifest *than);
 /* Its URLs are a stranger's: they must not reach what is not public (the address policy). */
 bool manifest_foreign(const struct manifest *m);
 /*

@@ -37,6 +37,7 @@ struct dir {
 
 struct manifest {
 	atomic_uint refs;
+	uint64_t serial; /* of its making in this process */
 	int64_t default_mtime;
 	bool foreign;
 	struct blob text;

@@ -80,6 +80,8 @@ e2e_tests = \
 	tests/e2e/rate-limit.t \
 	tests/e2e/read.t \
 	tests/e2e/reload.t \
+	tests/e2e/reload-indexed.t \
+	tests/e2e/reload-resigned.t \
 	tests/e2e/remount.t \
 	tests/e2e/replaced.t \
 	tests/e2e/roomy-file.t \

@@ -241,6 +241,138 @@ START_TEST(the_address_policy_follows_the_manifest)
 }
 END_TEST
 
+/* ---- a reload, while objects live on ---- */
+
+struct waiting {
+	struct handle *h;
+	int error;
+};
+
+static void *read_and_wait(void *arg)
+{
+	struct waiting *w = arg;
+
+	w->error = lab_compare(w->h, "/f", 0, 4000000, 4100000, 100000);
+	return NULL;
+}
+
+START_TEST(a_read_that_waits_goes_on_by_the_new_entry)
+{
+	static const char *const rules[] = {"/* content=/f size=5000001",
+					    "/old content=/f size=5000001 fault=hang", NULL};
+	struct manifest *was, *now, *m;
+	struct waiting w;
+	struct object_info info;
+	struct object *o, *again;
+	pthread_t thread;
+	uint32_t index;
+	struct lab l;
+
+	lab_init(&l, rules);
+	lab_start(&l, "@/old\n id=x\n size=5000001\n");
+	was = l.manifest;
+	o = lab_object(&l, 0);
+	w = (struct waiting){.h = lab_open(o)};
+	ck_assert_int_eq(pthread_create(&thread, NULL, read_and_wait, &w), 0);
+	for (int i = 0; i < 500 && lab_requests(&l, "/old") == 0; i++)
+		nanosleep(&(struct timespec){.tv_nsec = 10000000}, NULL);
+
+	now = lab_manifest(&l, "@/a\n size=1\n@/new\n id=x\n size=5000001\n", false);
+	engine_adopt(l.engine, now);
+	pthread_join(thread, NULL);
+	ck_assert_int_eq(w.error, 0);
+	ck_assert_uint_gt(lab_requests(&l, "/new"), 0);
+	/* Who still has the old manifest does not take it back. */
+	again = lab_object(&l, 0);
+	ck_assert_ptr_eq(again, o);
+	m = object_manifest(o, &index);
+	ck_assert_ptr_eq(m, now);
+	ck_assert_uint_eq(index, 1);
+	manifest_put(m);
+	object_info(o, &info);
+	ck_assert_uint_eq(info.generation, 1);
+	ck_assert_int_eq(lab_compare(w.h, "/f", 0, 0, 5000001, 131072), 0);
+	handle_close(w.h);
+	object_put(again);
+	object_put(o);
+	l.manifest = was;
+	manifest_put(now);
+	lab_done(&l);
+}
+END_TEST
+
+START_TEST(another_size_in_the_manifest_is_another_version)
+{
+	static const char *const rules[] = {"/old content=/f size=5000001",
+					    "/new content=/f version=1 size=4000000", NULL};
+	struct manifest *was, *now;
+	struct object_info info;
+	struct object *o, *again;
+	struct handle *h, *late;
+	struct lab l;
+
+	lab_init(&l, rules);
+	lab_start(&l, "@/old\n id=x\n size=5000001\n");
+	was = l.manifest;
+	o = lab_object(&l, 0);
+	h = lab_open(o);
+	ck_assert_int_eq(lab_compare(h, "/f", 0, 0, 5000001, 131072), 0);
+	ck_assert(lab_wait_state(o, OBJECT_COMPLETE));
+
+	now = l.manifest = lab_manifest(&l, "@/new\n id=x\n size=4000000\n", false);
+	again = lab_object(&l, 0);
+	ck_assert_ptr_eq(again, o);
+	object_info(o, &info);
+	ck_assert_uint_eq(info.size, 4000000);
+	ck_assert_uint_eq(info.generation, 2);
+	ck_assert_int_eq(info.state, OBJECT_IDLE);
+	ck_assert_int_eq(object_open(o, 1, &late), -ESTALE);
+	ck_assert_int_eq(lab_compare(h, "/f", 0, 0, 5000001, 131072), 0);
+	handle_close(h);
+	h = lab_open(o);
+	ck_assert_int_eq(lab_compare(h, "/f", 1, 0, 4000000, 131072), 0);
+	handle_close(h);
+	object_put(again);
+	object_put(o);
+	l.manifest = was;
+	manifest_put(now);
+	lab_done(&l);
+}
+END_TEST
+
+START_TEST(entries_of_one_id_know_what_either_says)
+{
+	struct object_info info;
+	struct object *o, *again;
+	struct manifest *m;
+	uint32_t index;
+	struct lab l;
+
+	lab_init(&l, plain_rules);
+	lab_start(&l, "@/a\n id=x\n@/b\n id=x\n size=5000001\n@/c\n id=x\n"
+		      " checksum=md5=00000000000000000000000000000000\n");
+	o = lab_object(&l, 0);
+	object_info(o, &info);
+	ck_assert_uint_eq(info.size, SIZE_UNKNOWN);
+	for (uint32_t i = 2; i < 8; i++) {
+		again = lab_object(&l, i % 3);
+		ck_assert_ptr_eq(again, o);
+		object_put(again);
+	}
+	object_info(o, &info);
+	ck_assert_uint_eq(info.size, 5000001);
+	ck_assert_uint_eq(info.generation, 1);
+	m = object_manifest(o, &index);
+	ck_assert_uint_eq(index, 0);
+	manifest_put(m);
+	ck_assert_int_eq(lab_fill(o), -EILSEQ); /* by the checksum of the third */
+	object_put(o);
+	ck_assert_uint_gt(lab_requests(&l, "/a"), 0);
+	ck_assert_uint_eq(lab_requests(&l, "/b") + lab_requests(&l, "/c"), 0);
+	lab_done(&l);
+}
+END_TEST
+
 START_TEST(an_empty_file_needs_no_request)
 {
 	struct object_info info;
@@ -731,6 +863,9 @@ int main(void)
 	tcase_add_test(good, backfill_begins_when_a_file_is_really_read);
 	tcase_add_test(good, backfill_does_not_bring_back_what_was_dropped);
 	tcase_add_test(good, a_manifest_is_filled);
+	tcase_add_test(good, a_read_that_waits_goes_on_by_the_new_entry);
+	tcase_add_test(good, another_size_in_the_manifest_is_another_version);
+	tcase_add_test(good, entries_of_one_id_know_what_either_says);
 	suite_add_tcase(s, good);
 	tcase_set_timeout(bad, 60);
 	tcase_add_test(bad, a_server_that_ignores_ranges);

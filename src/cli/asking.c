@@ -34,6 +34,7 @@ struct asking {
 	struct manifest *m; /* without what is to be asked */
 	struct answer *answer;
 	struct progress_total total;
+	char waiting[sizeof(((struct object_info *)NULL)->error)];
 	uint32_t next, count;
 
 	struct mtx lock; /* RANK_JOB; guards what the slots say */
@@ -129,7 +130,7 @@ static void ask(struct asking *a, struct slot *slot)
 	slot->index = index;
 	slot->state = SLOT_BUSY;
 	a->busy++;
-	object_probe(slot->obj, false, probed, slot);
+	object_probe(slot->obj, true, probed, slot);
 }
 
 static void take_answer(struct asking *a, struct slot *slot)
@@ -197,6 +198,23 @@ static void ask_more(struct asking *a)
 	}
 }
 
+/* Why the answers that are out do not come. */
+static void say_waiting(struct asking *a)
+{
+	struct object_info info;
+
+	a->total.waiting = NULL;
+	for (unsigned int i = 0; i < WINDOW && !a->total.waiting; i++) {
+		if (!a->slot[i].obj)
+			continue;
+		object_info(a->slot[i].obj, &info);
+		if (info.error[0]) {
+			memcpy(a->waiting, info.error, sizeof(a->waiting));
+			a->total.waiting = a->waiting;
+		}
+	}
+}
+
 static int ask_all(struct asking *a, struct progress *progress, bool (*stop)(void))
 {
 	bool stopped = false;
@@ -212,6 +230,7 @@ static int ask_all(struct asking *a, struct progress *progress, bool (*stop)(voi
 			ask_more(a);
 		if (a->busy)
 			wait_for_answers(a);
+		say_waiting(a);
 		progress_update(progress, &a->total, NULL, 0);
 		if (stopped)
 			break;

@@ -2,11 +2,10 @@
  * settings.c - the options that several commands share: how to fetch, and where to keep what was
  * fetched
  */
-#include <sys/stat.h>
-
 #include "cli/settings.h"
 
 #include <sys/random.h>
+#include <sys/stat.h>
 
 #include "base/clock.h"
 #include "base/size.h"

@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
 # index: asks all once and in parallel, keeps what the manifest says, names what failed, writes whole or nothing.
 . "$(dirname "$0")/lib.sh"
+need script
 
 origin_start '/* size=12345 delay=20ms' '/gone fault=status:404' '/weak size=100 etag=weak' '/sum size=3000' \
 	'/old size=77 last-modified=1000000000' '/private size=5 auth=user:hunter2'
@@ -59,6 +60,16 @@ is 'no file, nothing left' "$(find "$T" -maxdepth 1 -name 'late*'; find "$T/tmp"
 "$RGETFS" index -o "$T/nowhere/x" "$T/list" 2>"$T/err"
 is 'a place that can not be written to: at once' $? 1
 is 'and named' "$(cat "$T/err")" "rgetfs: $T/nowhere/x: No such file or directory"
+# Hosts that are not there: some seconds for all of their files, as for a look at one; on a terminal it is said meanwhile.
+printf 'http://127.0.0.1:1/%s\n' a b c d >"$T/list"
+printf 'http://no-such-host.invalid/%s\n' e f >>"$T/list"
+TERM=xterm timeout 60 script -qec "'$RGETFS' index --retry-time=50s -o '$T/down.json' '$T/list'" /dev/null >"$T/screen" &
+pid=$!
+at_most 'hosts that are not there, ms' "$(took_ms timeout 60 "$RGETFS" index --retry-time=50s -o "$T/down2.json" "$T/list")" 20000
+"$RGETFS" index --retry-time=50s -o "$T/down3.json" "$T/list" 2>"$T/err"
+is 'each entry is named' "$(grep -c '^rgetfs: ' "$T/err")" 6
+ended 'on a terminal' "$pid" 1
+like 'says what it waits for' "$(cat "$T/screen")" 'waiting: (connect|name): http://'
 printf 'nonsense\n' >"$T/list"
 "$RGETFS" index "$T/list" 2>"$T/err"
 like 'a wrong manifest' "$(cat "$T/err")" "^rgetfs: $T/list:1: "

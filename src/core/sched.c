@@ -96,6 +96,7 @@ struct sched *sched_new(const struct sched_config *cfg, const struct sched_ops *
 	RB_INIT(&s->by_key);
 	TAILQ_INIT(&s->origins);
 	TAILQ_INIT(&s->dirty);
+	TAILQ_INIT(&s->crowded);
 	TAILQ_INIT(&s->tasks);
 	TAILQ_INIT(&s->kicked);
 	TAILQ_INIT(&s->spilling);
@@ -155,7 +156,7 @@ bool sched_origin_drop(struct sched *s, struct sched_origin *o, uint64_t now_us)
 {
 	const struct sched_task *t;
 
-	if (o->running || !TAILQ_EMPTY(&o->leases) || o->ready || o->dirty ||
+	if (o->running || !TAILQ_EMPTY(&o->leases) || o->ready || o->dirty || o->crowded ||
 	    now_us < o->banned_until_us)
 		return false;
 	TAILQ_FOREACH (t, &s->tasks, all_entry) {

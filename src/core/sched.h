@@ -17,11 +17,16 @@
  *   S2  a lease starts at a block boundary and ends at one or at the size; cuts and steals too.
  *   S3  no origin has more running leases than its budget, nor all of them more than the ceiling,
  *       those included that were told to end and have not; leases that were redirected to it come
- *       on top, until their sources are known to lead there.
+ *       on top, until their sources are known to lead there. Where n demands of an origin run
+ *       already, another is started only if n slots, but at most an eighth of the ceiling (or the
+ *       last one), stay without a demand: for origins that have fewer.
  *   S4  no lower class is started on an origin while a demand could be started there, but for one
  *       that a lower class is just giving up a slot for at a mirror that it prefers.
  *   S5  a banned origin gets at most one request while banned, at the end of its ban (the test
  * request).
+ *   S6  after a tick a demand of an origin that runs nothing, and is not banned, has a slot or waits
+ *       for one that is being given up, unless every slot is the only one of its origin, with a
+ *       demand. What gives up its slot so has not failed; it waits by S3 and takes none back.
  *
  * Life of a lease (who moves it):
  *   RUNNING   ops.start() was called; a transfer owns it.   -> sched_lease_ended()
@@ -236,7 +241,10 @@ struct sched_stats {
 	uint64_t requests, retries, cuts, steals, hedges, holds;
 };
 void sched_stats(const struct sched *s, struct sched_stats *ret);
-/* Abort with a message unless S1 to S5 hold; for tests and --enable-debug. */
+/*
+ * Abort with a message unless S1 to S3 and S5 hold, as far as they show in a state; for tests and
+ * --enable-debug.
+ */
 void sched_check(const struct sched *s);
 
 #endif

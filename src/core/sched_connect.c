@@ -152,7 +152,7 @@ static void try_more(struct sched_task *t, uint64_t now_us)
 	struct connect *c = &t->connect;
 	const struct sched_origin *o = connect_origin(t);
 
-	if (c->target >= target_max(t) || only_whole(t) || !slot_free(o) ||
+	if (c->target >= target_max(t) || only_whole(t) || !slot_free(o, PRIO_WINDOW) ||
 	    !worth_while(t, c->base_bps, now_us)) {
 		c->wait_until_us = now_us;
 		enter(t, CONNECT_WAIT, rtts(t, QUICK_RTTS), now_us);

@@ -4,7 +4,8 @@
  * A demand never queues behind a lower class. Where it lies in a running lease it waits only if
  * that transfer gets there about as soon as a request of its own would; bytes that are demanded
  * themselves don't count as a detour, or a slow link would see a sequential reader's stream cut to
- * pieces.
+ * pieces. Demands of one origin leave room for those of others (sched.h, S3 and S6): one that never
+ * answers has all its readers waiting, and would have all the slots.
  */
 #include "core/sched_internal.h"
 
@@ -28,6 +29,8 @@
 #define NEARER_BPS 1024
 /* So many deadlines are the end in any case. */
 #define PATIENCE_MAX 10
+/* This part of all slots is left to origins that have fewer. */
+#define RESERVE_PART 8
 
 /* ---- slots ---- */
 
@@ -158,23 +161,127 @@ static int slots_make(struct sched *s, const struct sched_origin *o, int waiting
 	return slots;
 }
 
+/* ---- origins beside each other ---- */
+
+/* Demands that are being served, with a slot of o; o NULL: anywhere. */
+static unsigned int demands_served(const struct sched *s, const struct sched_origin *o)
+{
+	const struct lease_priv *l;
+	unsigned int n = 0;
+
+	TAILQ_FOREACH (l, &s->running, sched_entry)
+		n += lease_works(l) && l->pub.prio == PRIO_DEMAND && slot_of(l, o);
+	return n;
+}
+
+/*
+ * An origin whose demands have n slots leaves n to those that have fewer, at most the reserve: so
+ * those of one that never answers can't take all, and the first is everybody's. Lower classes need
+ * no such thing, they make room for any demand.
+ */
+int demand_room(const struct sched_origin *o)
+{
+	const struct sched *s = o->sched;
+	unsigned int most = s->cfg.max_connections, reserve = most / RESERVE_PART, all, own;
+	int room = 0;
+
+	if (reserve == 0)
+		reserve = most > 1;
+	/* All that run may be demands. */
+	if (s->running_count + reserve + o->budget <= most)
+		return (int)o->budget;
+	all = demands_served(s, NULL);
+	own = demands_served(s, o);
+	if (own == 0 && all >= most)
+		return 1;
+	while (all + min_u64(own, reserve) < most && room < (int)o->budget) {
+		all++;
+		own++;
+		room++;
+	}
+	return room;
+}
+
+/* It has waited for a byte for clearly longer than its origin needs. */
+static bool overdue(const struct lease_priv *l, uint64_t now_us)
+{
+	return now_us - l->bytes_us >
+	       2 * max_u64(l->origin->ttfb_p95_us, origin_cost_us(l->origin, now_us));
+}
+
+/* Is a, of an origin with crowd_a of them, rather given up than b? */
+static bool better_offer(const struct lease_priv *a, unsigned int crowd_a,
+			 const struct lease_priv *b, unsigned int crowd_b, uint64_t now_us)
+{
+	if (!b || overdue(a, now_us) != overdue(b, now_us))
+		return !b || overdue(a, now_us);
+	/* A whole body starts from 0 again. */
+	if (a->whole != b->whole)
+		return b->whole;
+	if (crowd_a != crowd_b)
+		return crowd_a > crowd_b;
+	return a->bytes_us < b->bytes_us;
+}
+
+/* A demand of an origin that serves several, for one that serves none. NULL: nobody has several. */
+static struct lease_priv *crowd_victim(const struct sched *s, uint64_t now_us)
+{
+	struct lease_priv *l, *best = NULL;
+	const struct sched_origin *o;
+	unsigned int most = 0;
+
+	TAILQ_FOREACH (o, &s->origins, all_entry) {
+		unsigned int crowd = 0;
+
+		TAILQ_FOREACH (l, &o->leases, origin_entry)
+			crowd += lease_works(l) && l->pub.prio == PRIO_DEMAND;
+		if (crowd < 2)
+			continue;
+		TAILQ_FOREACH (l, &o->leases, origin_entry) {
+			/* Who was left without any would take the next one from somebody. */
+			if (!lease_works(l) || l->pub.prio != PRIO_DEMAND ||
+			    (l->via && l->via->running < 2) ||
+			    !better_offer(l, crowd, best, most, now_us))
+				continue;
+			best = l;
+			most = crowd;
+		}
+	}
+	return best;
+}
+
+/* Slots for the demands that wait for o, whom others make room for. */
+static enum slot slot_demand(struct sched_origin *o, uint64_t now_us)
+{
+	struct sched *s = o->sched;
+	int slots = demands_waiting(o), room = demand_room(o), made;
+	struct lease_priv *l;
+
+	slots = room < slots ? room : slots;
+	if (slots == 0)
+		return SLOT_NONE;
+	made = slots_make(s, o, slots);
+	slots = made < slots ? made : slots;
+	if (slots <= 0)
+		return SLOT_NONE;
+	if (slots_make(s, NULL, slots) > 0)
+		return SLOT_SOON;
+	if (o->running > 0 || !(l = crowd_victim(s, now_us)))
+		return SLOT_NONE;
+	lease_displace(l);
+	return SLOT_SOON;
+}
+
 enum slot slot_take(struct sched_origin *o, enum prio p, uint64_t now_us)
 {
 	struct sched *s = o->sched;
 	struct sched_origin *full = o->running >= o->budget ? o : NULL;
 	struct lease_priv *l;
-	int slots, made;
 
-	if (slot_free(o))
+	if (slot_free(o, p))
 		return SLOT_FREE;
-	if (p == PRIO_DEMAND) {
-		slots = demands_waiting(o);
-		made = slots_make(s, o, slots);
-		slots = made < slots ? made : slots;
-		if (slots > 0)
-			slots = slots_make(s, NULL, slots);
-		return slots > 0 ? SLOT_SOON : SLOT_NONE;
-	}
+	if (p == PRIO_DEMAND)
+		return slot_demand(o, now_us);
 	l = slot_victim(s, full, p);
 	if (l && !slot_yielding(s, full))
 		lease_yield(l, now_us);
@@ -221,7 +328,8 @@ static void whole_doubt(struct lease_priv *l, uint64_t at, uint64_t now_us)
 
 	if (t->size == SIZE_UNKNOWN || t->probe || at <= l->pos || eta < FAR_US || eta == NEVER ||
 	    (src->wholes > 1 && now_us < src->ranges_us) || src->refused != VERDICT_PART ||
-	    src->until_us > now_us || !origin_open(src->origin, now_us) || !slot_free(src->origin))
+	    src->until_us > now_us || !origin_open(src->origin, now_us) ||
+	    !slot_free(src->origin, PRIO_DEMAND))
 		return;
 	lease_start(t, l->pub.source, range_make(at, at + 1), PRIO_DEMAND, LEASE_PROBE, now_us);
 }
@@ -311,7 +419,8 @@ static void hedge(struct lease_priv *l, uint64_t now_us)
 
 	if (range_empty(r) || s->hedge_credit < HEDGE_CREDIT || t->size == SIZE_UNKNOWN ||
 	    source_pick(t, l->pub.source, now_us, &index, &at) < 0 || t->source[index].no_ranges ||
-	    !origin_open(t->source[index].origin, now_us) || !slot_free(t->source[index].origin))
+	    !origin_open(t->source[index].origin, now_us) ||
+	    !slot_free(t->source[index].origin, PRIO_DEMAND))
 		return;
 	if (lease_start_hedge(l, index, r, now_us))
 		s->hedge_credit -= HEDGE_CREDIT;

@@ -200,8 +200,10 @@ struct sched_origin {
 	RB_ENTRY(sched_origin) key_entry;
 	TAILQ_ENTRY(sched_origin) ready_entry;
 	TAILQ_ENTRY(sched_origin) dirty_entry;
+	TAILQ_ENTRY(sched_origin) crowded_entry;
 	struct sched *sched;
 	bool ready, dirty;
+	bool crowded; /* a demand of it waits until others need less */
 	enum prio ready_prio;
 	unsigned int running, budget;
 	unsigned int guests; /* of running: asked elsewhere, redirected here */
@@ -237,7 +239,7 @@ struct sched {
 	uint64_t random;
 	struct timer_tree timers;
 	uint64_t timer_order;
-	struct origin_list origins, dirty, ready[PRIO_COUNT];
+	struct origin_list origins, dirty, crowded, ready[PRIO_COUNT];
 	struct origin_tree by_key;
 	struct task_list tasks, kicked, spilling;
 	struct lease_list running;
@@ -267,7 +269,10 @@ void task_unspill(struct sched_task *t);
 void probe_dequeue(struct sched_task *t);
 void origin_ready(struct sched_origin *o);
 void sched_dispatch(struct sched *s, uint64_t now_us);
-bool slot_free(const struct sched_origin *o);
+/* Something of class p may be started at o now. */
+bool slot_free(const struct sched_origin *o, enum prio p);
+/* A slot, or somebody's claim to one, is gone: those that had to leave it to others look again. */
+void sched_uncrowd(struct sched *s);
 
 /* ---- sched_gap.c ---- */
 /* r grown to blocks and clipped to the size; an end of SIZE_UNKNOWN stays one. */
@@ -352,6 +357,8 @@ enum slot {
 };
 /* A slot of o for class p, whom lower ones make room for. */
 enum slot slot_take(struct sched_origin *o, enum prio p, uint64_t now_us);
+/* How many demands more may be served at o as far as others are concerned. */
+int demand_room(const struct sched_origin *o);
 void demand_deadline(struct sched *s, struct timer *timer, uint64_t now_us);
 void demand_nearer(struct lease_priv *l, uint64_t from, uint64_t to);
 /* What is late or stuck about l; called by its timer. Returns when to look again. */

@@ -250,6 +250,7 @@ void lease_release_slot(struct lease_priv *l)
 		l->origin->test = NULL;
 	lease_leave_via(l);
 	origin_touch(l->origin);
+	sched_uncrowd(s);
 	while ((waiting = TAILQ_FIRST(&s->spilling))) {
 		task_unspill(waiting);
 		task_kick(waiting);
@@ -346,6 +347,8 @@ void lease_reprio(struct lease_priv *l)
 	}
 	if (best == l->pub.prio)
 		return;
+	if (l->pub.prio == PRIO_DEMAND)
+		sched_uncrowd(t->sched);
 	l->pub.prio = best;
 	origin_touch(l->origin);
 }

@@ -3,7 +3,8 @@
  *
  * A task with work waits in one queue: that of the origin it would ask now, for its best class with
  * work. An origin that may have a slot is in s->ready[] of its best class. Classes are strict;
- * inside a class origins take turns, and so do an origin's tasks, one lease each.
+ * inside a class origins take turns, and so do an origin's tasks, one lease each. An origin whose
+ * demand must leave what is free to others is in s->crowded until there is more.
  */
 #include "core/sched_internal.h"
 
@@ -149,9 +150,30 @@ void task_enqueue(struct sched_task *t, uint64_t now_us)
 	origin_ready(t->source[index].origin);
 }
 
-bool slot_free(const struct sched_origin *o)
+bool slot_free(const struct sched_origin *o, enum prio p)
 {
-	return o->running < o->budget && o->sched->running_count < o->sched->cfg.max_connections;
+	return o->running < o->budget && o->sched->running_count < o->sched->cfg.max_connections &&
+	       (p != PRIO_DEMAND || demand_room(o) > 0);
+}
+
+/* Nobody gives way to what o waits for: once there is more room it looks again. */
+static void origin_crowd(struct sched_origin *o)
+{
+	if (o->crowded)
+		return;
+	o->crowded = true;
+	TAILQ_INSERT_TAIL(&o->sched->crowded, o, crowded_entry);
+}
+
+void sched_uncrowd(struct sched *s)
+{
+	struct sched_origin *o;
+
+	while ((o = TAILQ_FIRST(&s->crowded))) {
+		o->crowded = false;
+		TAILQ_REMOVE(&s->crowded, o, crowded_entry);
+		origin_ready(o);
+	}
 }
 
 enum served {
@@ -162,11 +184,15 @@ enum served {
 	SERVED_CEILING, /* nobody takes any more */
 };
 
-static enum served no_slot(const struct sched_origin *o, enum slot slot)
+static enum served no_slot(struct sched_origin *o, enum prio p, enum slot slot)
 {
-	if (o->running < o->budget)
+	if (o->running >= o->budget)
+		return slot == SLOT_SOON ? SERVED_SOON : SERVED_FULL;
+	if (p != PRIO_DEMAND || slot == SLOT_SOON || o->running == 0)
 		return SERVED_CEILING;
-	return slot == SLOT_SOON ? SERVED_SOON : SERVED_FULL;
+	/* Others, that have fewer, may have what is denied to it. */
+	origin_crowd(o);
+	return SERVED_FULL;
 }
 
 static enum served serve_probe(struct sched_task *t, struct sched_origin *o, enum prio p,
@@ -189,7 +215,7 @@ static enum served serve_probe(struct sched_task *t, struct sched_origin *o, enu
 	}
 	slot = slot_take(o, p, now_us);
 	if (slot != SLOT_FREE)
-		return no_slot(o, slot);
+		return no_slot(o, p, slot);
 	probe_dequeue(t);
 	if (!lease_start(t, index, range_make(0, 1), p, LEASE_PROBE, now_us))
 		task_arm(t, now_us + 100 * USEC_PER_MS);
@@ -246,7 +272,7 @@ static int task_range(struct sched_task *t, const struct sched_origin *o, enum p
 	if (task_busy(t, p, now_us) >= connect_target(t))
 		return -EAGAIN;
 	if (r < 0) {
-		if (t->running >= connect_target(t) || !slot_free(o) ||
+		if (t->running >= connect_target(t) || !slot_free(o, p) ||
 		    lease_steal(t, o, p, now_us) < 0)
 			return -EAGAIN;
 		/* What was cut off may be somebody's of a higher class. */
@@ -297,7 +323,7 @@ static enum served serve_task(struct sched_task *t, struct sched_origin *o, enum
 		index = p == PRIO_DEMAND && slot == SLOT_NONE ? source_spare(t, now_us)
 							      : t->source_count;
 		if (index == t->source_count)
-			return no_slot(o, slot);
+			return no_slot(o, p, slot);
 	}
 	l = lease_start(t, index, r, p, kind, now_us);
 	if (!l) {

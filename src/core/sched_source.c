@@ -81,7 +81,7 @@ unsigned int source_spare(const struct sched_task *t, uint64_t now_us)
 		const struct source *src = &t->source[i];
 
 		if (src->refused == VERDICT_PART && !src->no_ranges && src->until_us <= now_us &&
-		    origin_open(src->origin, now_us) && slot_free(src->origin))
+		    origin_open(src->origin, now_us) && slot_free(src->origin, PRIO_DEMAND))
 			break;
 	}
 	return i;

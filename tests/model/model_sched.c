@@ -4,7 +4,9 @@
  *
  * The oracle knows wants, leases and the bytes that came, and nothing of how the scheduler decides:
  *   - leases are blocks that somebody wants and nobody has or fetches (S1, S2); no origin and not
- * all together run more than allowed (S3); a lower class never starts where a demand could (S4)
+ * all together run more than allowed, and demands leave their part to origins that have fewer (S3);
+ * a lower class never starts where a demand could (S4); an origin that runs nothing gets a slot for
+ * its demand where another origin has several (S6)
  *   - no byte comes twice, except for hedges and sources without ranges
  *   - when the network is good again, everything wanted is there, and nothing is asked any more
  */
@@ -112,8 +114,11 @@ static bool room_elsewhere(const struct file *f, int origin)
 	return false;
 }
 
-/* A demand that could start at this origin now, as far as can be seen from here. */
-static bool demand_could(int origin)
+/*
+ * A demand that could start at this origin now, as far as can be seen from here; with only, one
+ * that nobody else can serve.
+ */
+static bool demand_could(int origin, bool only)
 {
 	struct sched_origin_info info;
 	const struct want *w;
@@ -125,7 +130,8 @@ static bool demand_could(int origin)
 		struct range in = range_to_blocks(w->range, w->file->size), gap;
 
 		if (w->prio != PRIO_DEMAND || w->file->trouble || w->file->origin[0] != origin ||
-		    m.no_ranges[origin] || room_elsewhere(w->file, origin))
+		    m.no_ranges[origin] || room_elsewhere(w->file, origin) ||
+		    (only && w->file->sources > 1 && w->file->origin[1] != origin))
 			continue;
 		while (rangeset_next_gap(&w->file->have, in, &gap) == 0) {
 			for (uint64_t off = gap.off; off < gap.end; off += BLOCK_SIZE) {
@@ -136,6 +142,38 @@ static bool demand_could(int origin)
 		}
 	}
 	return false;
+}
+
+/* What origins leave to those that have fewer. */
+static unsigned int reserve(void)
+{
+	unsigned int most = m.cfg.max_connections;
+
+	return most >= 16 ? most / 8 : most > 1;
+}
+
+/* A demand at an origin that runs nothing has somebody giving up a slot for it, if any can. */
+static void check_none_starves(void)
+{
+	unsigned int running[ORIGINS] = {0}, demands[ORIGINS] = {0}, all = 0;
+	bool several = false;
+	struct run *r;
+
+	TAILQ_FOREACH (r, &m.runs, entry) {
+		if (r->ended)
+			continue;
+		if (r->cancelled)
+			return;
+		running[r->origin]++;
+		demands[r->origin] += r->lease->prio == PRIO_DEMAND;
+		several = several || r->lease->prio != PRIO_DEMAND || demands[r->origin] > 1;
+		all++;
+	}
+	for (int i = 0; i < ORIGINS; i++) {
+		if (running[i] == 0 && (several || all < m.cfg.max_connections) &&
+		    demand_could(i, true))
+			fail("S6: an origin that runs nothing gets no slot");
+	}
 }
 
 /* ---- ops ---- */
@@ -186,7 +224,7 @@ static void check_start(const struct run *r)
 static void op_start(void *ctx, struct lease *l)
 {
 	struct run *r = calloc(1, sizeof(*r)), *o;
-	unsigned int here = 1, all = 1;
+	unsigned int here = 1, all = 1, demands = 0, demands_here = 0;
 
 	(void)ctx;
 	r->lease = l;
@@ -201,11 +239,19 @@ static void op_start(void *ctx, struct lease *l)
 			continue;
 		here += o->origin == r->origin;
 		all++;
+		if (!o->cancelled && o->lease->prio == PRIO_DEMAND) {
+			demands_here += o->origin == r->origin;
+			demands++;
+		}
 	}
 	if (here > m.cfg.max_per_origin || all > m.cfg.max_connections)
 		fail("S3: too many leases");
+	if (r->prio == PRIO_DEMAND &&
+	    demands + min_u64(demands_here, reserve()) >= m.cfg.max_connections)
+		fail("S3: nothing is left to others");
 	check_start(r);
-	if (r->prio != PRIO_DEMAND && demand_could(r->origin) && here <= m.cfg.max_per_origin)
+	if (r->prio != PRIO_DEMAND && demand_could(r->origin, false) &&
+	    here <= m.cfg.max_per_origin)
 		fail("S4: a lower class started before a demand");
 	TAILQ_INSERT_TAIL(&m.runs, r, entry);
 }
@@ -502,8 +548,10 @@ static void tick(void)
 		m.due_us = sched_tick(m.sched, m.now_us);
 		sched_check(m.sched);
 		clean();
-		if (m.due_us > m.now_us)
+		if (m.due_us > m.now_us) {
+			check_none_starves();
 			return;
+		}
 	}
 	fail("a tick that is never done");
 }

@@ -316,8 +316,58 @@ static void probes(void)
 	sim_free(m);
 }
 
+/*
+ * Servers that never answer, with more readers than connections; bulk: all the connections were
+ * given to fills of theirs before. A reader of another server waits no longer than without them.
+ */
+static uint64_t hung(unsigned int servers, unsigned int max_connections, bool bulk,
+		     uint64_t alone_us)
+{
+	struct sched_config cfg = config();
+	char key[8][32];
+	struct sim_server_config dead = {.late_percent = 100, .late_us = 10000 * SEC};
+	struct sim_server_config well = {.rtt_us = 20 * MS, .think_us = 20 * MS};
+	struct sim_server *sv;
+	struct sim_reader *r;
+	struct sim_file *f;
+	struct sim *m;
+	uint64_t worst;
+	bool ok;
+
+	cfg.max_connections = max_connections;
+	cfg.connections = bulk ? 16 : 0;
+	m = sim_new(&cfg);
+	for (unsigned int i = 0; i < servers; i++) {
+		snprintf(key[i], sizeof(key[i]), "http://hung%u", i);
+		dead.key = key[i];
+		sv = sim_server(m, &dead);
+		f = sim_file(m, 1024 * MIB, true, &sv, 1);
+		if (bulk) {
+			sim_want(m, f, range_make(0, 1024 * MIB), PRIO_FILL);
+			sim_run(m, sim_now(m) + SEC, never, NULL);
+		}
+		for (uint64_t k = 0; k < 64; k++)
+			sim_reader(m, f, range_of_length(k * 16 * MIB, 16 * MIB), 4 * KIB, 1, true,
+				   false, 0);
+	}
+	sim_run(m, sim_now(m) + SEC, never, NULL);
+	sv = sim_server(m, &well);
+	f = sim_file(m, 1024 * MIB, true, &sv, 1);
+	r = sim_reader(m, f, range_make(0, 1024 * MIB), 4 * KIB, 50, false, false, 0);
+	ok = sim_run(m, sim_now(m) + 60 * SEC, reader_done, r);
+	worst = sim_reader_latency_us(r, 100);
+	sim_row(ok && sim_reader_failed(r) == 0 && worst <= alone_us + MS,
+		"%u servers hang, %2u connections%-12s%9s p50 %.1f, max %.1f ms", servers,
+		max_connections, bulk ? ", all theirs" : "", "",
+		(double)sim_reader_latency_us(r, 50) / MS, (double)worst / MS);
+	sim_free(m);
+	return worst;
+}
+
 int main(void)
 {
+	uint64_t alone_us;
+
 	for (unsigned int i = 0; i < ARRAY_SIZE(faults); i++)
 		fault(&faults[i]);
 	hedging();
@@ -326,5 +376,11 @@ int main(void)
 	drip(300, 60, 125);
 	drip(2048, 590, 605);
 	probes();
+	alone_us = hung(0, 64, false, SEC);
+	hung(4, 64, false, alone_us);
+	hung(4, 64, true, alone_us);
+	hung(1, 8, false, alone_us);
+	hung(1, 8, true, alone_us);
+	hung(7, 8, true, alone_us);
 	return sim_end();
 }

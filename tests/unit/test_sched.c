@@ -10,7 +10,7 @@
 #define MIB (UINT64_C(1) << 20)
 #define MS  UINT64_C(1000)
 #define SEC UINT64_C(1000000)
-#define MAX 64
+#define MAX 128
 
 static struct sched_config cfg;
 static struct sched *s;
@@ -1208,6 +1208,216 @@ START_TEST(nothing_happens_before_the_time_a_tick_told)
 }
 END_TEST
 
+/* ---- origins beside each other ---- */
+
+static struct sched_task *task_at(struct sched_origin *o, uint64_t size)
+{
+	struct sched_task *t;
+
+	ck_assert_int_eq(sched_task_new(s, size, &o, 1, NULL, &t), 0);
+	return t;
+}
+
+/* n readers of t wait for places far from each other, beyond those before. */
+static void demands(struct sched_task *t, unsigned int first, unsigned int n)
+{
+	struct sched_want *w;
+	enum verdict why;
+
+	for (unsigned int i = first; i < first + n; i++)
+		ck_assert_int_eq(sched_want_add(s, t, range_of_length(i * 16 * MIB, BLOCK_SIZE),
+						PRIO_DEMAND, NULL, now, &w, &why),
+				 0);
+}
+
+static unsigned int running(const struct sched_origin *o)
+{
+	struct sched_origin_info info;
+
+	sched_origin_info(o, &info);
+	return info.running;
+}
+
+/* Closes the tasks and ends what was started and is not over. */
+static void end_all(struct sched_task *const *tasks, unsigned int n, bool *over)
+{
+	for (unsigned int i = 0; i < n; i++)
+		sched_task_close(s, tasks[i], now);
+	for (unsigned int i = 0; i < starts; i++) {
+		if (!over[i])
+			finish(started[i], VERDICT_CANCELLED, 0);
+	}
+	sched_free(s);
+	rangeset_done(&have);
+}
+
+START_TEST(demands_of_an_origin_leave_some_slots_to_others)
+{
+	static const struct {
+		unsigned int total, per_origin, most, second, third, given_up;
+	} rows[] = {
+		{8, 16, 7, 1, 0, 1},	{8, 4, 4, 3, 1, 0},    {2, 16, 1, 1, 0, 0},
+		{1, 16, 1, 0, 0, 0},	{32, 32, 28, 2, 1, 0}, {63, 63, 56, 4, 2, 0},
+		{32, 16, 16, 12, 2, 0},
+	};
+
+	for (unsigned int i = 0; i < ARRAY_SIZE(rows); i++) {
+		struct sched_task *tasks[3];
+		bool over[MAX] = {false};
+		struct sched_origin *third;
+
+		defaults();
+		cfg.max_connections = rows[i].total;
+		cfg.max_per_origin = rows[i].per_origin;
+		begin(4096 * MIB, 1);
+		third = sched_origin_get(s, "http://c:80");
+		tasks[0] = task;
+		tasks[1] = task_at(origin[1], 4096 * MIB);
+		tasks[2] = task_at(third, 4096 * MIB);
+		demands(tasks[0], 0, 70);
+		tick(0);
+		ck_assert_uint_eq(running(origin[0]), rows[i].most);
+		demands(tasks[1], 0, 70);
+		tick(0);
+		ck_assert_uint_eq(running(origin[1]), rows[i].second);
+		demands(tasks[2], 0, 70);
+		tick(0);
+		ck_assert_uint_eq(running(third), rows[i].third);
+		/* With none left to it, it takes one of many. */
+		ck_assert_uint_eq(cancels, rows[i].given_up);
+		end_all(tasks, 3, over);
+	}
+}
+END_TEST
+
+/* Who waits for a slot that is left to others gets one once there are more. */
+START_TEST(more_is_given_when_somebody_ends)
+{
+	struct sched_task *tasks[2];
+	bool over[MAX] = {false};
+
+	defaults();
+	cfg.max_per_origin = 8;
+	begin(4096 * MIB, 1);
+	tasks[0] = task;
+	tasks[1] = task_at(origin[1], 4096 * MIB);
+	demands(tasks[0], 0, 9);
+	tick(0);
+	demands(tasks[1], 0, 2);
+	tick(0);
+	ck_assert_uint_eq(running(origin[0]), 7);
+	ck_assert_uint_eq(running(origin[1]), 1);
+	for (unsigned int i = 0; i < 2; i++) {
+		over[i] = true;
+		finish(started[i], VERDICT_PART, started[i]->off + BLOCK_SIZE);
+	}
+	ck_assert_uint_eq(running(origin[0]) + running(origin[1]), 7);
+	ck_assert_uint_eq(starts, 9);
+	/* Nobody is put to any trouble by it. */
+	ck_assert_uint_eq(cancels, 0);
+	end_all(tasks, 2, over);
+}
+END_TEST
+
+/* Lower classes may have all there is, they make room for any demand. */
+START_TEST(bulk_leaves_nothing_to_others)
+{
+	struct sched_task *tasks[2];
+	bool over[MAX] = {false};
+
+	defaults();
+	cfg.connections = cfg.max_per_origin = 8;
+	begin(4096 * MIB, 1);
+	tasks[0] = task;
+	tasks[1] = task_at(origin[1], 4096 * MIB);
+	want(0, 4096 * MIB, PRIO_FILL);
+	tick(0);
+	ck_assert_uint_eq(starts, 8);
+	demands(tasks[1], 0, 1);
+	tick(0);
+	ck_assert_uint_eq(cancels, 1);
+	end_all(tasks, 2, over);
+}
+END_TEST
+
+/* Eight leases of fills, in each of which somebody waits by now. */
+static void begin_full(void)
+{
+	defaults();
+	cfg.connections = cfg.max_per_origin = 8;
+	begin(128 * MIB, 1);
+	want(0, 128 * MIB, PRIO_FILL);
+	tick(0);
+	ck_assert_uint_eq(starts, 8);
+	for (unsigned int i = 0; i < 8; i++)
+		want(started[i]->off, started[i]->off + 1, PRIO_DEMAND);
+	tick(0);
+	for (unsigned int i = 0; i < 8; i++)
+		ck_assert_int_eq(started[i]->prio, PRIO_DEMAND);
+	ck_assert_uint_eq(starts, 8);
+	ck_assert_uint_eq(cancels, 0);
+}
+
+START_TEST(an_origin_without_any_takes_one_of_many)
+{
+	struct sched_task_info info;
+	struct sched_stats stats;
+	struct sched_task *tasks[10];
+	bool over[MAX] = {false};
+	unsigned int late = 5;
+
+	begin_full();
+	tasks[0] = task;
+	/* All others have got something just now. */
+	now += 10 * MS;
+	for (unsigned int i = 0; i < 8; i++) {
+		if (i == late)
+			continue;
+		answer(i, 0, 0);
+		sched_lease_progress(s, started[i], started[i]->off + 1, now);
+	}
+	now += MS;
+	for (unsigned int i = 1; i < 10; i++) {
+		char key[32];
+
+		snprintf(key, sizeof(key), "http://other%u:80", i);
+		tasks[i] = task_at(sched_origin_get(s, key), 4096 * MIB);
+		demands(tasks[i], 0, 3);
+		tick(0);
+		if (i == 8)
+			break;
+		/* One for it, and no more while that ends, or later. */
+		ck_assert_uint_eq(cancels, i);
+		ck_assert_uint_gt(tick(MS), now);
+		ck_assert_uint_eq(cancels, i);
+		ck_assert(last_at_once);
+		if (i == 1)
+			ck_assert_ptr_eq(last_cancelled, started[late]);
+		for (unsigned int k = 0; k < starts; k++) {
+			if (started[k] == last_cancelled && !over[k]) {
+				over[k] = true;
+				finish(started[k], VERDICT_CANCELLED, 0);
+				break;
+			}
+		}
+		ck_assert_uint_eq(starts, 8 + i);
+		ck_assert_ptr_eq(started[7 + i]->task, tasks[i]);
+		tick(MS);
+		ck_assert_uint_eq(cancels, i);
+	}
+	/* The last one of an origin is left to it. */
+	ck_assert_uint_eq(running(origin[0]), 1);
+	ck_assert_uint_eq(cancels, 7);
+	ck_assert_uint_eq(starts, 15);
+	/* And no failure of those that gave way. */
+	sched_task_info(tasks[0], now, &info);
+	ck_assert_int_eq(info.last, VERDICT_PART);
+	sched_stats(s, &stats);
+	ck_assert_uint_eq(stats.retries, 0);
+	end_all(tasks, 9, over);
+}
+END_TEST
+
 int main(void)
 {
 	Suite *suite = suite_create("sched");
@@ -1247,6 +1457,10 @@ int main(void)
 	tcase_add_test(tc, an_origin_that_nobody_uses_may_go);
 	tcase_add_test(tc, sources_may_be_left_alone_for_a_time);
 	tcase_add_test(tc, nothing_happens_before_the_time_a_tick_told);
+	tcase_add_test(tc, demands_of_an_origin_leave_some_slots_to_others);
+	tcase_add_test(tc, more_is_given_when_somebody_ends);
+	tcase_add_test(tc, bulk_leaves_nothing_to_others);
+	tcase_add_test(tc, an_origin_without_any_takes_one_of_many);
 	suite_add_tcase(suite, tc);
 	srunner_run_all(sr, CK_ENV);
 	bad = srunner_ntests_failed(sr);

@@ -281,13 +281,14 @@ void cache_last_owner(int dirfd, char *text, size_t size)
 	close(fd);
 }
 
-uint64_t cache_disk_free(const struct cache *c)
+int cache_disk_free(const struct cache *c, uint64_t *ret)
 {
 	struct statvfs vfs;
 
 	if (fstatvfs(c->dirfd, &vfs) < 0)
-		return UINT64_MAX;
-	return (uint64_t)vfs.f_bavail * vfs.f_frsize;
+		return -errno;
+	*ret = (uint64_t)vfs.f_bavail * vfs.f_frsize;
+	return 0;
 }
 
 /* The same directory by a new open file description, under the same number for whoever uses it now.

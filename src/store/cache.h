@@ -47,8 +47,8 @@ void cache_close(struct cache *c);
 bool cache_owner(int dirfd, char *text, size_t size);
 /* What the lock file says of its last owner, dead or alive; "" nothing. */
 void cache_last_owner(int dirfd, char *text, size_t size);
-/* Bytes that an ordinary user may still write there; UINT64_MAX when it can't be asked. */
-uint64_t cache_disk_free(const struct cache *c);
+/* Bytes that an ordinary user may still write there. 0, or -errno: nobody knows, so write none. */
+int cache_disk_free(const struct cache *c, uint64_t *ret);
 
 /* One backing file in use. Counted; the last put closes. */
 struct backing {

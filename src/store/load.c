@@ -17,7 +17,7 @@ struct load {
 	struct version_row row;
 	struct backing *backing;
 	struct trust_look look; /* at its file, before any block of it is verified */
-	uint64_t claimed_end;
+	uint64_t claimed_end, allocated;
 	bool found, foreign;
 };
 
@@ -79,8 +79,11 @@ static int load_run(struct dbjob *job, struct extdb *db)
 		return r;
 	r = cache_attach(&v->store->cache, v->id, l->row.cookie, l->row.ino, size, l->claimed_end,
 			 &l->backing);
-	if (!r)
+	if (!r) {
 		trust_stat(l->backing, &l->look);
+		if (!l->look.failed)
+			l->allocated = (uint64_t)l->look.st.st_blocks * 512;
+	}
 	if (r != -ENOENT && r != -ESTALE && r != -ELOOP)
 		return r;
 	l->foreign = true;
@@ -105,7 +108,6 @@ static void load_reset_locked(struct version *v)
 static void load_adopt_locked(struct load *l, int result)
 {
 	struct version *v = l->v;
-	uint64_t allocated;
 
 	v->durable_bytes = 0;
 	if (result || l->foreign || !l->found) {
@@ -122,9 +124,8 @@ static void load_adopt_locked(struct load *l, int result)
 	l->backing = NULL;
 	trust_known_locked(v, v->backing, &l->look);
 	v->durable_bytes = extmap_bytes(v->map);
-	if (backing_allocated(v->backing, &allocated) == 0 &&
-	    !atomic_load(&v->store->cache.no_punch) &&
-	    allocated > space_len(v->store, v->durable_bytes) + 2 * v->store->cache.fs_block)
+	if (!atomic_load(&v->store->cache.no_punch) &&
+	    l->allocated > space_len(v->store, v->durable_bytes) + 2 * v->store->cache.fs_block)
 		v->scrub = true;
 }
 

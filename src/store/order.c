@@ -82,6 +82,7 @@ struct check {
 	struct range range;
 	uint64_t sums[EXTENT_BLOCKS_MAX];
 	uint8_t bad[EXTENT_BLOCKS_MAX];
+	bool untold; /* some could not be checked: those after are not either */
 	struct backing *b;
 	struct trust_look look;
 	unsigned int pin;
@@ -97,6 +98,7 @@ static bool check_begin(struct version *v, uint64_t off, struct check *c)
 	if (found) {
 		c->range = x.range;
 		memset(c->bad, 0, sizeof(c->bad));
+		c->untold = false;
 		c->b = NULL;
 		if (!x.evicting) {
 			memcpy(c->sums, x.sums, range_blocks(x.range) * sizeof(x.sums[0]));
@@ -130,7 +132,7 @@ static uint64_t check_end(struct version *v, struct check *c, int *error)
 		if (!extmap_has(v->map, r))
 			continue;
 		if (!c->bad[n]) {
-			if (holds)
+			if (holds && !c->untold)
 				extmap_set_verified(v->map, r.off);
 			continue;
 		}
@@ -166,8 +168,14 @@ int store_verify(struct store *s, const struct object_key *key, uint64_t *ret_bl
 		for (uint64_t n = 0; n < range_blocks(c->range); n++) {
 			struct range b = check_block(c, n);
 
-			c->bad[n] =
-				!version_check_block(c->b, b.off, (size_t)range_len(b), c->sums[n]);
+			int e = version_check_block(c->b, b.off, (size_t)range_len(b), c->sums[n]);
+
+			c->bad[n] = e == -EILSEQ;
+			if (e && e != -EILSEQ) {
+				c->untold = true;
+				error = e;
+				break;
+			}
 			blocks++;
 		}
 		bad += check_end(v, c, &error);
@@ -179,15 +187,18 @@ int store_verify(struct store *s, const struct object_key *key, uint64_t *ret_bl
 	version_put(v);
 	if (r && r != -ENOENT)
 		return r;
+	if (error)
+		return error;
 	*ret_blocks = blocks;
 	*ret_bad = bad;
-	return error;
+	return 0;
 }
 
 void store_stats(struct store *s, struct store_stats *ret)
 {
-	uint64_t disk = cache_disk_free(&s->cache);
+	uint64_t disk = 0;
 
+	cache_disk_free(&s->cache, &disk);
 	mtx_lock(&s->lock);
 	*ret = (struct store_stats){.bytes_cached = atomic_load(&s->cached),
 				    .bytes_durable = atomic_load(&s->durable),
@@ -197,5 +208,8 @@ void store_stats(struct store *s, struct store_stats *ret)
 				    .cache_size = s->cfg.cache_size,
 				    .disk_free = disk,
 				    .degraded = space_degraded_locked(s, disk)};
+	/* What can't be recorded is not durable: it is tried again until it can. */
+	if (!ret->degraded)
+		ret->degraded = s->checkpoint_error;
 	mtx_unlock(&s->lock);
 }

@@ -100,13 +100,16 @@ int space_degraded_locked(struct store *s, uint64_t disk)
 int space_reserve(struct store *s, uint64_t bytes, bool evict)
 {
 	uint64_t len = space_len(s, bytes), limit = space_limit(s), room = space_room(s);
-	uint64_t now = clock_now_us(), disk = cache_disk_free(&s->cache);
+	uint64_t now = clock_now_us(), disk = 0;
+	int r = 0, untold = cache_disk_free(&s->cache, &disk);
 	uint64_t over = 0, wanted = 0;
-	int r = 0;
 
 	mtx_lock(&s->lock);
 	if (s->degraded && now < s->retry_us) {
 		r = s->degraded;
+	} else if (untold) {
+		r = untold;
+		degrade_locked(s, r);
 	} else if (hopeless_locked(s, len, disk)) {
 		r = -ENOSPC;
 		degrade_locked(s, r);
@@ -157,10 +160,11 @@ void space_failed(struct store *s, uint64_t bytes, int error)
 
 void space_evicted(struct store *s, uint64_t freed)
 {
-	uint64_t disk = cache_disk_free(&s->cache);
+	uint64_t disk = 0;
+	int untold = cache_disk_free(&s->cache, &disk);
 
 	mtx_lock(&s->lock);
-	if (freed == 0 && full_locked(s, disk))
+	if (freed == 0 && !untold && full_locked(s, disk))
 		degrade_locked(s, -ENOSPC);
 	mtx_unlock(&s->lock);
 }
@@ -195,8 +199,9 @@ void store_make_room(struct store *s, uint64_t bytes)
 
 uint64_t store_capacity(struct store *s)
 {
-	uint64_t disk = cache_disk_free(&s->cache), keep = space_min_free(s), most;
+	uint64_t disk = 0, keep = space_min_free(s), most;
 
+	cache_disk_free(&s->cache, &disk);
 	mtx_lock(&s->lock);
 	most = sub_floor(add_sat_u64(s->used, disk), add_sat_u64(keep, s->inflight));
 	mtx_unlock(&s->lock);
@@ -205,10 +210,11 @@ uint64_t store_capacity(struct store *s)
 
 bool store_has_room(struct store *s, uint64_t need)
 {
-	uint64_t limit = space_limit(s), disk = cache_disk_free(&s->cache);
+	uint64_t limit = space_limit(s), disk = 0;
 	uint64_t now = clock_now_us(), keep = space_min_free(s);
 	bool room;
 
+	cache_disk_free(&s->cache, &disk);
 	need = space_len(s, need);
 	mtx_lock(&s->lock);
 	/* When it is time to try the disk again, backfill may be the one that tries. */

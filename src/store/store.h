@@ -122,7 +122,7 @@ uint64_t store_capacity(struct store *s);
 struct store_stats {
 	uint64_t bytes_cached, bytes_durable, bytes_evicted, blocks_bad, checkpoints;
 	uint64_t cache_size, disk_free;
-	int degraded; /* 0, or the -errno that makes reads go uncached */
+	int degraded; /* 0, or the -errno that makes reads go uncached, or nothing new durable */
 };
 void store_stats(struct store *s, struct store_stats *ret);
 

@@ -283,11 +283,12 @@ void sweep_run(struct store *s)
 
 /* ---- a replaced database ---- */
 
-/* Everything that v has in memory is to be recorded anew. */
-static void renew(struct store *s, struct version *v)
+/* Everything that v has in memory is to be recorded anew. False: no memory for all of it. */
+static bool renew(struct store *s, struct version *v)
 {
 	struct extent x;
 	uint64_t fresh = 0;
+	bool all = true;
 
 	mtx_lock(&v->lock);
 	v->has_row = false;
@@ -298,13 +299,14 @@ static void renew(struct store *s, struct version *v)
 			continue;
 		fresh -= v->dirty.bytes + v->syncing.bytes;
 		if (rangeset_remove(&v->syncing, x.range) || rangeset_add(&v->dirty, x.range))
-			log_debug("no memory to record a version anew");
+			all = false;
 		fresh += v->dirty.bytes + v->syncing.bytes;
 	}
 	if (v->dirty.bytes > 0)
 		version_hold_locked(v, HOLD_DIRTY);
 	mtx_unlock(&v->lock);
 	atomic_fetch_add(&s->dirty_bytes, fresh);
+	return all;
 }
 
 void sweep_damaged(struct store *s)
@@ -312,6 +314,7 @@ void sweep_damaged(struct store *s)
 	struct version *v;
 	struct record *rec;
 	uint64_t gone = 0;
+	bool all = true;
 
 	mtx_lock(&s->lock);
 	RB_FOREACH (rec, record_tree, &s->records.tree) {
@@ -324,10 +327,12 @@ void sweep_damaged(struct store *s)
 		record_set_version(rec, 0, NULL, NULL);
 	}
 	TAILQ_FOREACH (v, &s->versions, link)
-		renew(s, v);
+		all &= renew(s, v);
 	mtx_unlock(&s->lock);
 	atomic_fetch_sub(&s->cached, gone);
 	atomic_fetch_sub(&s->durable, gone);
+	if (!all)
+		log_warn("no memory to record all of the cache anew");
 	if (gone)
 		log_warn("%" PRIu64
 			 " cached bytes of files that are not in use are forgotten with it",

@@ -137,16 +137,18 @@ size_t version_block_len(const struct version *v, uint64_t off)
 						 (struct range){0, extmap_size(v->map)}));
 }
 
-bool version_check_block(struct backing *b, uint64_t off, size_t len, uint64_t sum)
+int version_check_block(struct backing *b, uint64_t off, size_t len, uint64_t sum)
 {
 	void *buf = malloc(BLOCK_SIZE);
-	bool good;
+	int r;
 
 	if (!buf)
-		return false;
-	good = backing_read(b, off, buf, len) == 0 && XXH3_64bits(buf, len) == sum;
+		return -ENOMEM;
+	r = backing_read(b, off, buf, len);
+	if (r != -ENOMEM && r != -EMFILE && r != -ENFILE && (r || XXH3_64bits(buf, len) != sum))
+		r = -EILSEQ;
 	free(buf);
-	return good;
+	return r;
 }
 
 int version_condemn_locked(struct version *v, struct range r)
@@ -289,7 +291,7 @@ static int waiter_fill(struct waiter *w, struct backing *b, uint64_t *ret_end)
 
 /*
  * Check the first block of w that is not verified. w is off the list. 0: all are. -EAGAIN: the lock
- * was let go, so that all must be asked again.
+ * was let go, so that all must be asked again. Else it can't be told now.
  */
 static int version_verify_locked(struct version *v, struct waiter *w, bool *ret_poke)
 	REQUIRES(v->lock)
@@ -298,7 +300,6 @@ static int version_verify_locked(struct version *v, struct waiter *w, bool *ret_
 	uint64_t off, sum, lost = v->trust.lost;
 	unsigned int pin;
 	size_t len;
-	bool good;
 	int r;
 
 	if (v->loading || extmap_next_unverified(v->map, w->range, &off, &sum))
@@ -307,13 +308,15 @@ static int version_verify_locked(struct version *v, struct waiter *w, bool *ret_
 	b = backing_get(v->backing);
 	pin = version_pin_locked(v);
 	mtx_unlock(&v->lock);
-	good = version_check_block(b, off, len, sum);
+	r = version_check_block(b, off, len, sum);
 	backing_put(b);
 	mtx_lock(&v->lock);
 	version_unpin_locked(v, pin);
 	if (!extmap_has(v->map, range_of_length(off, len)))
 		return -EAGAIN;
-	if (good) {
+	if (r && r != -EILSEQ)
+		return r;
+	if (!r) {
 		if (v->trust.lost == lost)
 			extmap_set_verified(v->map, off);
 		return -EAGAIN;

@@ -146,7 +146,8 @@ check_PROGRAMS += tests/unit/test_store_fault
 tests_unit_test_store_fault_SOURCES = tests/unit/test_store_fault.c tests/unit/store_util.c tests/unit/store_util.h
 tests_unit_test_store_fault_CPPFLAGS = $(AM_CPPFLAGS) $(CHECK_CFLAGS)
 tests_unit_test_store_fault_LDADD = $(rgetfs_libs) $(CHECK_LIBS)
-tests_unit_test_store_fault_LDFLAGS = $(AM_LDFLAGS) -Wl,--wrap=fdatasync -Wl,--wrap=fsync -Wl,--wrap=pwrite
+tests_unit_test_store_fault_LDFLAGS = $(AM_LDFLAGS) -Wl,--wrap=fdatasync -Wl,--wrap=fsync -Wl,--wrap=pwrite \
+	-Wl,--wrap=pread -Wl,--wrap=fstatvfs
 TESTS += tests/unit/test_store_fault
 check_PROGRAMS += tests/unit/test_inventory
 tests_unit_test_inventory_SOURCES = tests/unit/test_inventory.c tests/unit/store_util.c tests/unit/store_util.h

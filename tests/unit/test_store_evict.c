@@ -288,9 +288,11 @@ static void take_disk(const char *path, uint64_t leave)
 {
 	static const char zeros[65536];
 	int fd = open(path, O_CREAT | O_WRONLY | O_APPEND, 0600);
+	uint64_t room;
 
 	ck_assert_int_ge(fd, 0);
-	while (cache_disk_free(&s->cache) > leave && write(fd, zeros, sizeof(zeros)) > 0)
+	while (cache_disk_free(&s->cache, &room) == 0 && room > leave &&
+	       write(fd, zeros, sizeof(zeros)) > 0)
 		;
 	close(fd);
 }

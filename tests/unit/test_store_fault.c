@@ -5,6 +5,7 @@
 #include <check.h>
 #include <fcntl.h>
 #include <sys/stat.h>
+#include <sys/statvfs.h>
 
 #include "base/clock.h"
 #include <sqlite3.h>
@@ -90,6 +91,30 @@ ssize_t __wrap_pwrite(int fd, const void *buf, size_t len, off_t off)
 		return -1;
 	}
 	return __real_pwrite(fd, buf, len, off);
+}
+
+ssize_t __real_pread(int fd, void *buf, size_t len, off_t off);
+ssize_t __wrap_pread(int fd, void *buf, size_t len, off_t off);
+int __real_fstatvfs(int fd, struct statvfs *st);
+int __wrap_fstatvfs(int fd, struct statvfs *st);
+
+static atomic_int fail_reads, read_errno, fail_asks;
+
+ssize_t __wrap_pread(int fd, void *buf, size_t len, off_t off)
+{
+	if (atomic_load(&fail_reads) && is_backing(fd)) {
+		errno = atomic_load(&read_errno);
+		return -1;
+	}
+	return __real_pread(fd, buf, len, off);
+}
+
+int __wrap_fstatvfs(int fd, struct statvfs *st)
+{
+	if (!atomic_load(&fail_asks))
+		return __real_fstatvfs(fd, st);
+	errno = EIO;
+	return -1;
 }
 
 /* ---- what SQLite writes: a disk with no room for its log ---- */
@@ -412,6 +437,79 @@ START_TEST(drop_on_a_full_disk)
 }
 END_TEST
 
+/* A block that can't be looked at for want of something of ours is not a wrong one. */
+START_TEST(what_cannot_be_checked_is_kept)
+{
+	uint64_t blocks = 0, bad = 0;
+	struct object_key key = test_key(1);
+	struct version *v = open_version(1);
+	struct store_stats st;
+
+	ck_assert_int_eq(test_write(v, 0, 2 * MIB, 1, 1), 0);
+	version_put(v);
+	close_store();
+	s = test_open(&cfg);
+	v = open_version(1);
+	atomic_store(&read_errno, _i);
+	atomic_store(&fail_reads, 1);
+	ck_assert_int_eq(store_verify(s, &key, &blocks, &bad), -_i);
+	ck_assert_int_eq(test_read_now(v, 0, MIB, 1, 1), -_i);
+	atomic_store(&fail_reads, 0);
+	store_stats(s, &st);
+	ck_assert_uint_eq(st.blocks_bad, 0);
+	ck_assert_uint_eq(st.bytes_durable, 2 * MIB);
+	ck_assert_int_eq(test_read_now(v, 0, 2 * MIB, 1, 1), 0);
+	ck_assert_int_eq(store_verify(s, &key, &blocks, &bad), 0);
+	ck_assert_uint_eq(bad, 0);
+	version_put(v);
+}
+END_TEST
+
+/* Where nobody knows how much room there is, nothing is written, and nothing evicted for it. */
+START_TEST(room_that_cannot_be_asked_is_none)
+{
+	struct version *v = open_version(1);
+	struct store_stats st;
+
+	ck_assert_int_eq(test_write(v, 0, MIB, 1, 1), 0);
+	ck_assert_int_eq(store_checkpoint(s), 0);
+	atomic_store(&fail_asks, 1);
+	ck_assert(!store_has_room(s, 1));
+	ck_assert_int_eq(test_write(v, MIB, MIB, 1, 1), -EIO);
+	store_stats(s, &st);
+	ck_assert_int_eq(st.degraded, -EIO);
+	ck_assert_uint_eq(st.bytes_durable, MIB);
+	ck_assert_uint_eq(st.bytes_evicted, 0);
+	atomic_store(&fail_asks, 0);
+	for (int i = 0; i < 100 && test_write(v, MIB, MIB, 1, 1) != 0; i++)
+		nanosleep(&(struct timespec){.tv_nsec = 50000000}, NULL);
+	store_stats(s, &st);
+	ck_assert_int_eq(st.degraded, 0);
+	version_put(v);
+}
+END_TEST
+
+/* Nothing new becomes durable: that is told until it does. */
+START_TEST(failed_commit_is_told)
+{
+	struct version *v = open_version(1);
+	struct store_stats st;
+
+	fill_the_disk(false);
+	ck_assert_int_eq(test_write(v, 0, MIB, 1, 1), 0);
+	ck_assert_int_eq(store_checkpoint(s), -ENOSPC);
+	store_stats(s, &st);
+	ck_assert_int_eq(st.degraded, -ENOSPC);
+	ck_assert_uint_eq(st.bytes_durable, 0);
+	atomic_store(&log_is_full, 0);
+	ck_assert_int_eq(store_checkpoint(s), 0);
+	store_stats(s, &st);
+	ck_assert_int_eq(st.degraded, 0);
+	ck_assert_uint_eq(st.bytes_durable, MIB);
+	version_put(v);
+}
+END_TEST
+
 START_TEST(nothing_new_no_sync)
 {
 	struct version *v = open_version(1);
@@ -447,6 +545,10 @@ static Suite *suite(void)
 	tcase_add_test(tc, failed_drop_changes_nothing);
 	tcase_add_test(tc, what_is_wrong_goes_even_so);
 	tcase_add_test(tc, drop_on_a_full_disk);
+	tcase_add_loop_test(tc, what_cannot_be_checked_is_kept, EMFILE, EMFILE + 1);
+	tcase_add_loop_test(tc, what_cannot_be_checked_is_kept, ENOMEM, ENOMEM + 1);
+	tcase_add_test(tc, room_that_cannot_be_asked_is_none);
+	tcase_add_test(tc, failed_commit_is_told);
 	tcase_add_test(tc, nothing_new_no_sync);
 	suite_add_tcase(st, tc);
 	return st;

@@ -4,6 +4,7 @@
  */
 #include "daemon/mounts.h"
 
+#include <assert.h>
 #include <ctype.h>
 #include <dirent.h>
 #include <fcntl.h>
@@ -224,6 +225,7 @@ int mounts_resolve(const char *path, char **ret)
 	int r = resolve_parent(path, &full);
 
 	for (int links = 0; r == 0; links++) {
+		assert(full); /* resolved: it is there */
 		r = follow(full, &next);
 		if (r < 0 || !next)
 			break;

@@ -317,20 +317,22 @@ START_TEST(the_dead_are_told_from_the_living)
 {
 	char stale[CONTROL_PATH_MAX + 16];
 	struct control_client c;
+	unsigned int silent = 1;
 	int count = 0;
 
 	/* What kill -9 leaves: a socket nobody listens on. */
 	snprintf(stale, sizeof(stale), "%s/rgetfs/1.sock", dir);
 	ck_assert_int_eq(link(control_path(ctl), stale), 0);
-	ck_assert_int_eq(control_each(count_one, &count), 0);
+	ck_assert_int_eq(control_each(count_one, &count, &silent), 0);
 	ck_assert_int_eq(count, 2);
+	ck_assert_uint_eq(silent, 0);
 	unlink(control_path(ctl));
 	control_stop(ctl);
 	control_free(ctl);
 	ctl = NULL;
 	ck_assert_int_eq(control_connect_path(stale, &c), -ECONNREFUSED);
 	count = 0;
-	ck_assert_int_eq(control_each(count_one, &count), 0);
+	ck_assert_int_eq(control_each(count_one, &count, &silent), 0);
 	ck_assert_int_eq(count, 0);
 	ck_assert_int_eq(access(stale, F_OK), -1);
 }

@@ -140,9 +140,9 @@ int object_fill(struct object *o, void (*done)(void *ctx, int error), void *ctx,
 /* done() is called with -ECANCELED unless it was. f may be used until done() has returned. */
 void fill_cancel(struct fill *f);
 /*
- * Forget all cached bytes of several, at most OBJECTS_DROP_MAX, in one commit; waits until that is
- * durable. Backfill and orders to fill them end with it, orders with -ECANCELED; readers fetch anew.
- * Each has its own result: 0, or -errno of the store and its bytes are as they were.
+ * Forget all cached bytes of several, at most OBJECTS_DROP_MAX, in one commit; waits until that
+ * is durable. Backfill and orders to fill them end with it, orders with -ECANCELED; readers fetch
+ * anew. Each has its own result: 0, or -errno of the store and its bytes are as they were.
  */
 #define OBJECTS_DROP_MAX 64
 void objects_drop(struct object **list, size_t count, int *ret_error);

@@ -59,8 +59,8 @@ void fs_free(struct fs *fs);
 void fs_changed(struct fs *fs, struct object *o);
 /*
  * Cached bytes of o are gone: the kernel's own copy of them and what stat shows go as well. Where
- * somebody waits for a read of it, the name gets another node instead, because the kernel lets go of
- * no page that is being read. Any thread, never blocks.
+ * somebody waits for a read of it, the name gets another node instead, because the kernel lets go
+ * of no page that is being read. Any thread, never blocks.
  */
 void fs_forget(struct fs *fs, struct object *o);
 /*

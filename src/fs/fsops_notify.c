@@ -1,11 +1,11 @@
 /*
  * fsops_notify.c - what the kernel must be told, and what is counted behind its back
  *
- * Threads of its own, which answer no requests: a notification waits for locks that a look-up holds
- * while it waits for us. Another for pages alone: one that a reader waits for stays locked as long
- * as its server is silent, and names must not wait behind it. Others only post. The totals that statfs shows are
- * counted here as well, because sizes of a long list come in one by one and statfs must not go
- * through all of it.
+ * Threads of its own, which answer no requests: a notification waits for locks that a look-up
+ * holds while it waits for us. Another for pages alone: one that a reader waits for stays locked
+ * as long as its server is silent, and names must not wait behind it. Others only post. The
+ * totals that statfs shows are counted here as well, because sizes of a long list come in one by
+ * one and statfs must not go through all of it.
  */
 #include "fs/fsops_int.h"
 
@@ -318,7 +318,10 @@ void notifier_forget(struct notifier *n, struct object *o)
 	struct tree_stale stale;
 	int r = changed(n, o, &info, &stale);
 
-	/* The kernel keeps a page locked that somebody waits for: the name gets a node without any. */
+	/*
+	 * The kernel keeps a page locked that somebody waits for: the name gets a node without
+	 * any.
+	 */
 	if (r > 0 && info.waiters > 0)
 		tree_supersede(n->fs->tree, stale.node);
 	if (r == 0 || (r > 0 && info.waiters > 0))

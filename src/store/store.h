@@ -97,10 +97,10 @@ int store_checkpoint(struct store *s);
  */
 int store_drop(struct store *s, const struct object_key *key);
 /*
- * The same in three steps, so that many are forgotten in one commit: begin for each, then wait once
- * (0, or -errno of any), then end for each *ret_version (NULL: it has none), which puts it and tells
- * what came of it. wrong: they are known to be, so they are never served again even if they can't
- * be forgotten.
+ * The same in three steps, so that many are forgotten in one commit: begin for each, then wait
+ * once (0, or -errno of any), then end for each *ret_version (NULL: it has none), which puts it
+ * and tells what came of it. wrong: they are known to be, so they are never served again even if
+ * they can't be forgotten.
  */
 int store_drop_begin(struct store *s, const struct object_key *key, bool wrong,
 		     struct version **ret_version);

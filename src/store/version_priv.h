@@ -111,8 +111,8 @@ int version_condemn_locked(struct version *v, struct range r);
 /* All that is present becomes evicting and is to be dropped. 0 or -ENOMEM. */
 int version_drop_locked(struct version *v);
 /*
- * Is the block at off, len bytes, what sum says? Reads the disk. 0; -EILSEQ: no, or the disk does not
- * give it back; -ENOMEM, -EMFILE, -ENFILE: that can't be told now.
+ * Is the block at off, len bytes, what sum says? Reads the disk. 0; -EILSEQ: no, or the disk does
+ * not give it back; -ENOMEM, -EMFILE, -ENFILE: that can't be told now.
  */
 int version_check_block(struct backing *b, uint64_t off, size_t len, uint64_t sum);
 bool version_waits_locked(const struct version *v, struct range r);

@@ -367,7 +367,10 @@ START_TEST(refused_writes_reach_their_readers)
 }
 END_TEST
 
-/* A drop that can't be recorded leaves everything as it was: served, durable, also after a restart. */
+/*
+ * A drop that can't be recorded leaves everything as it was: served, durable, also after a
+ * restart.
+ */
 START_TEST(failed_drop_changes_nothing)
 {
 	struct version *v = open_version(1);

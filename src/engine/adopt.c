@@ -21,13 +21,19 @@ struct adoption {
 	uint32_t index;
 };
 
-bool object_outdated_locked(const struct object *o, const struct manifest *m,
-			    const struct entry *entry)
+bool object_outdated(struct object *o, const struct manifest *m, const struct entry *entry)
 {
+	bool outdated;
+
+	mtx_lock(&o->e->lock);
 	if (o->manifest != m)
-		return manifest_newer(m, o->manifest);
-	return (entry->size != SIZE_UNKNOWN && o->manifest_size == SIZE_UNKNOWN) ||
-	       (entry->checksum.algo != CHECKSUM_NONE && o->checksum.algo == CHECKSUM_NONE);
+		outdated = manifest_newer(m, o->manifest);
+	else
+		outdated = (entry->size != SIZE_UNKNOWN && o->manifest_size == SIZE_UNKNOWN) ||
+			   (entry->checksum.algo != CHECKSUM_NONE &&
+			    o->checksum.algo == CHECKSUM_NONE);
+	mtx_unlock(&o->e->lock);
+	return outdated;
 }
 
 static bool text_equal(const char *a, const char *b)
@@ -214,18 +220,13 @@ static void adoption_asked(struct engine *e, struct msg *m)
 	struct adoption *a = container_of(m, struct adoption, msg);
 	struct object *o = a->obj;
 	struct entry was, now;
-	bool outdated;
 
 	entry_init(&was);
 	entry_init(&now);
 	if (!e->quitting && manifest_entry(o->manifest, o->index, &was) == 0 &&
-	    manifest_entry(a->manifest, a->index, &now) == 0) {
-		mtx_lock(&e->lock);
-		outdated = object_outdated_locked(o, a->manifest, &now);
-		mtx_unlock(&e->lock);
-		if (outdated)
-			adopt(o, a, &was, &now);
-	}
+	    manifest_entry(a->manifest, a->index, &now) == 0 &&
+	    object_outdated(o, a->manifest, &now))
+		adopt(o, a, &was, &now);
 	entry_done(&was);
 	entry_done(&now);
 	manifest_put(a->manifest);

@@ -385,9 +385,8 @@ int recall_peek(struct engine *e, const struct entry *entry, const struct object
 		struct object_info *info);
 
 /* ---- another entry for an object in memory (adopt.c) ---- */
-/* Does entry, of m, say what o does not know? */
-bool object_outdated_locked(const struct object *o, const struct manifest *m,
-			    const struct entry *entry) REQUIRES(o->e->lock);
+/* Does entry, of m, say what o does not know? Takes engine.lock. Any thread, as the next. */
+bool object_outdated(struct object *o, const struct manifest *m, const struct entry *entry);
 /* Let o take entry index of m over; done on return, on the engine thread soon. 0 or -ENOMEM. */
 int object_adopt(struct object *o, struct manifest *m, uint32_t index);
 

@@ -86,16 +86,14 @@ static int object_find(struct engine *e, struct manifest *m, uint32_t index,
 		       const struct entry *entry, const struct object_key *key, struct object **ret)
 {
 	struct object *o;
-	bool outdated;
 	int r = 0;
 
 	mtx_lock(&e->lock);
 	o = object_find_locked(e, key);
 	if (o)
 		o->refs++;
-	outdated = o && object_outdated_locked(o, m, entry);
 	mtx_unlock(&e->lock);
-	if (outdated)
+	if (o && object_outdated(o, m, entry))
 		r = object_adopt(o, m, index);
 	if (r < 0)
 		object_put(o);

@@ -127,6 +127,17 @@ void handle_close(struct handle *h);
 /* As version_read(), and sees to it that the bytes come. pid: who waits, 0 unknown. 0 when done()
  * was or will be called. */
 int handle_read(struct handle *h, struct waiter *w, int pid);
+/*
+ * The same in steps, for a read that may be interrupted. demand_new(): a reference, given back by
+ * demand_put(), by done() at the earliest; nothing happens before demand_begin(), which is owed.
+ * NULL: no memory.
+ */
+struct demand *demand_new(struct handle *h, struct waiter *w, int pid);
+void demand_begin(struct demand *d);
+/* done() is called soon with -EINTR, unless it was. Any thread, any number of times until
+ * demand_put(); h is open. Never blocks. */
+void demand_cancel(struct demand *d);
+void demand_put(struct demand *d);
 struct version *handle_version(struct handle *h); /* borrowed */
 /* SIZE_UNKNOWN while a stream without a length has not come to its end: a read across that is an
  * error. */

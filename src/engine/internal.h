@@ -591,7 +591,10 @@ struct handle {
 };
 
 struct demand {
-	struct waiter w; /* the version's list holds it */
+	struct waiter w;  /* the version's list holds it */
+	atomic_uint refs; /* the caller's, one while it is read or parked, one for cancel_msg */
+	struct engine *e;
+	atomic_bool cancel_posted;
 	struct waiter *user;
 	struct handle *h;
 	int pid;	      /* 0 unknown */
@@ -599,10 +602,11 @@ struct demand {
 	bool reading;	      /* … while it is; for that thread alone */
 	struct want want;     /* engine thread from here on */
 	bool asked, answered; /* want_msg, done_msg were handled */
-	bool listed;	      /* on engine.demands */
+	bool cancelled;
+	bool listed; /* on engine.demands */
 	TAILQ_ENTRY(demand) in_handle;
 	TAILQ_ENTRY(demand) in_engine;
-	struct msg want_msg, done_msg;
+	struct msg want_msg, done_msg, cancel_msg;
 };
 /* Readers of w's range can't be served. Engine thread. */
 void demand_failed(struct want *w, enum verdict why);

@@ -36,7 +36,7 @@ static void demand_done(struct waiter *w, int error, const void *data)
 	struct waiter *user = d->user;
 	struct object *o = d->h->obj;
 
-	/* From within version_read(): it was not parked, and demand_read() will free it. */
+	/* From within version_read(): it was not parked, and demand_read() will let go of it. */
 	if (pthread_equal(pthread_self(), d->reader) && d->reading) {
 		user->done(user, error, data);
 		return;
@@ -48,13 +48,20 @@ static void demand_done(struct waiter *w, int error, const void *data)
 	user->done(user, error, data);
 }
 
-static void demand_free(struct demand *d)
+void demand_put(struct demand *d)
+{
+	if (atomic_fetch_sub(&d->refs, 1) == 1)
+		free(d);
+}
+
+/* Asked for and answered. */
+static void demand_leave(struct demand *d)
 {
 	TAILQ_REMOVE(&d->h->demands, d, in_handle);
 	if (d->listed)
 		TAILQ_REMOVE(&d->h->obj->e->demands, d, in_engine);
 	d->h->demand_count--;
-	free(d);
+	demand_put(d);
 }
 
 static void handle_free_closed(struct handle *h);
@@ -70,7 +77,7 @@ static void demand_handled(struct engine *e, struct msg *m)
 	if (!d->asked)
 		return;
 	want_remove(&d->want, clock_now_us());
-	demand_free(d);
+	demand_leave(d);
 	object_rest(h->obj);
 	handle_free_closed(h);
 }
@@ -118,13 +125,17 @@ static void demand_asked(struct engine *e, struct msg *m)
 	h->demand_count++;
 	TAILQ_INSERT_TAIL(&h->demands, d, in_handle);
 	if (d->answered) {
-		demand_free(d);
+		demand_leave(d);
 		handle_free_closed(h);
 		return;
 	}
 	if (d->pid > 0) {
 		TAILQ_INSERT_TAIL(&e->demands, d, in_engine);
 		d->listed = true;
+	}
+	if (d->cancelled) {
+		demand_fail(d, -EINTR);
+		return;
 	}
 	d->want.kind = WANT_DEMAND;
 	d->want.prio = PRIO_DEMAND;
@@ -148,7 +159,7 @@ static int park(struct demand *d)
 	if (at && atomic_load(&at->parked) > (int)o->e->cfg.parked_per_origin &&
 	    version_cancel(d->h->version, &d->w)) {
 		parked_add(d->h, -1);
-		free(d);
+		demand_put(d);
 		return -EIO;
 	}
 	engine_post(o->e, &d->want_msg, demand_asked);
@@ -156,25 +167,18 @@ static int park(struct demand *d)
 }
 
 /* 0: answered on this thread. -EINPROGRESS: it will be. -errno: not answered. */
-static int demand_read(struct handle *h, struct waiter *w, int pid)
+static int demand_read(struct demand *d)
 {
-	struct demand *d = calloc(1, sizeof(*d));
 	int r;
 
-	if (!d)
-		return -ENOMEM;
-	d->user = w;
-	d->h = h;
-	d->pid = pid;
-	d->w.range = w->range;
-	d->w.done = demand_done;
+	atomic_fetch_add(&d->refs, 1);
 	d->reader = pthread_self();
 	d->reading = true;
-	r = version_read(h->version, &d->w);
+	r = version_read(d->h->version, &d->w);
 	d->reading = false;
 	if (r == -EINPROGRESS)
 		return park(d);
-	free(d);
+	demand_put(d);
 	return r;
 }
 
@@ -318,19 +322,37 @@ static void count_read(struct object *o, struct range r, bool hit)
 	}
 }
 
-int handle_read(struct handle *h, struct waiter *w, int pid)
+struct demand *demand_new(struct handle *h, struct waiter *w, int pid)
 {
+	struct demand *d = calloc(1, sizeof(*d));
+
+	if (!d)
+		return NULL;
+	atomic_init(&d->refs, 1);
+	d->e = h->obj->e;
+	d->user = w;
+	d->h = h;
+	d->pid = pid;
+	d->w.range = w->range;
+	d->w.done = demand_done;
+	return d;
+}
+
+void demand_begin(struct demand *d)
+{
+	struct waiter *w = d->user;
+	struct handle *h = d->h;
 	struct object *o = h->obj;
-	struct range r = w->range;
+	struct range r = d->w.range;
 	int ret;
 
 	if (atomic_load(&o->e->stopping)) {
 		w->done(w, -EIO, NULL);
-		return 0;
+		return;
 	}
-	/* Once it is answered the caller may close the handle, before we return. */
+	/* Once it is answered the caller may close the handle and let go of d, before we return. */
 	atomic_fetch_add(&h->refs, 1);
-	ret = demand_read(h, w, pid);
+	ret = demand_read(d);
 	if (ret < 0 && ret != -EINPROGRESS) {
 		w->done(w, ret, NULL);
 	} else {
@@ -338,6 +360,37 @@ int handle_read(struct handle *h, struct waiter *w, int pid)
 		count_read(o, r, ret == 0);
 	}
 	handle_unref(h);
+}
+
+static void demand_cancelled(struct engine *e, struct msg *m)
+{
+	struct demand *d = container_of(m, struct demand, cancel_msg);
+
+	(void)e;
+	d->cancelled = true; /* if it has not been asked yet */
+	if (d->asked && !d->answered) {
+		want_remove(&d->want, clock_now_us());
+		demand_fail(d, -EINTR);
+	}
+	demand_put(d);
+}
+
+void demand_cancel(struct demand *d)
+{
+	if (atomic_exchange(&d->cancel_posted, true))
+		return;
+	atomic_fetch_add(&d->refs, 1);
+	engine_post(d->e, &d->cancel_msg, demand_cancelled);
+}
+
+int handle_read(struct handle *h, struct waiter *w, int pid)
+{
+	struct demand *d = demand_new(h, w, pid);
+
+	if (!d)
+		return -ENOMEM;
+	demand_begin(d);
+	demand_put(d);
 	return 0;
 }
 

@@ -117,6 +117,7 @@ struct read {
 	struct waiter waiter;
 	struct fs *fs;
 	struct open_file *file;
+	struct demand *demand;
 	fuse_req_t req;
 };
 
@@ -125,19 +126,33 @@ static void read_end(struct read *rd, int error, const void *data)
 	struct fs *fs = rd->fs;
 
 	if (error)
-		fuse_reply_err(rd->req, error == -ENOMEM ? ENOMEM : EIO);
+		fuse_reply_err(rd->req, error == -ENOMEM || error == -EINTR ? -error : EIO);
 	else
 		fuse_reply_buf(rd->req, data, range_len(rd->waiter.range));
 	free(rd);
 	fs_unpark(fs);
 }
 
+/* Its only answer is still the one of read_done(). */
+static void read_interrupted(fuse_req_t req, void *data)
+{
+	(void)req;
+	demand_cancel(data);
+}
+
 static void read_post(struct read *rd)
 {
-	int r = handle_read(rd->file->handle, &rd->waiter, fuse_req_ctx(rd->req)->pid);
+	struct demand *d = demand_new(rd->file->handle, &rd->waiter, fuse_req_ctx(rd->req)->pid);
 
-	if (r < 0)
-		read_end(rd, r, NULL);
+	if (!d) {
+		read_end(rd, -ENOMEM, NULL);
+		return;
+	}
+	rd->demand = d;
+	/* Of others, which go through the page cache, the kernel does not tell. */
+	if (rd->file->direct)
+		fuse_req_interrupt_func(rd->req, read_interrupted, d);
+	demand_begin(d);
 }
 
 static void read_done(struct waiter *w, int error, const void *data)
@@ -145,6 +160,9 @@ static void read_done(struct waiter *w, int error, const void *data)
 	struct read *rd = container_of(w, struct read, waiter);
 	uint64_t size;
 
+	if (rd->file->direct)
+		fs_uninterruptible(rd->req);
+	demand_put(rd->demand);
 	/*
 	 * Of an object without a length: its end turned out to lie inside what was asked. Direct
 	 * I/O, so the kernel takes a short answer for what it is.

@@ -18,8 +18,8 @@ ends() { # NAME SIGNAL COMMAND…
 	is "$name, $signal: by the signal" "$status" "$want"
 }
 
-origin_start '/h* size=3000 fault=hang' '/quick* size=3000'
-list /h/1 /h/2 /quick
+origin_start '/trickle* size=700000 ranges=no fault=unsized rate=350K' '/unsized size=700000 ranges=no fault=unsized fault=stall:300000' '/h* size=3000 fault=hang' '/quick* size=3000'
+list /h/1 /h/2 /quick /unsized
 printf '%s/h/1\n out=elsewhere/1\n' "$U" >>"$T/list"
 printf '%s/sized\n size=3000000\n' "$U" >>"$T/list"
 ctl '/sized size=3000000 fault=hang'
@@ -31,6 +31,9 @@ for signal in INT TERM KILL; do
 	ends 'ls -l' $signal ls -l "$M"
 done
 ends 'a read of a file whose size is known' KILL cat "$M/sized"
+# Of a stream without length, whose reads go past the page cache.
+ends 'a read of a file without a length' INT cat "$M/unsized"
+ends 'a read of a file without a length' KILL cat "$M/unsized"
 ok 'nobody reads any more' wait_for 5 eval '[ "$(total reads_waiting)" = 0 ]'
 
 # One of two who wait for the same file, under two names, goes; the other has its answer.
@@ -61,6 +64,9 @@ ctl 'set delay=60ms'
 for i in $(seq $many); do
 	printf '%s/quick%d\n out=f%d\n' "$U" "$i" "$i"
 done >"$T/list"
+for i in $(seq 12); do
+	printf '%s/trickle%d\n' "$U" "$i" >>"$T/list"
+done
 must_mnt --retry-time=${retry}s --connections=1
 : >"$T/ends"
 for k in 0 1 2 3; do
@@ -78,5 +84,18 @@ at_least 'some were answered' "$(grep -c '^0' "$T/ends")" 20
 is 'nothing else' "$(grep -v '^0 $\|^124 $\|^137 ' "$T/ends")" ''
 ctl 'set delay=0'
 is 'and each is there' "$(find "$M" -size -3001c -size +2999c | wc -l)" "$many"
+for i in $(seq 12); do
+	for k in 0 1 2; do
+		timeout --foreground -s TERM "0.$((RANDOM % 9 + 1))" cat "$M/trickle$i" >"$T/copy.$k" &
+		pids[k]=$!
+	done
+	wait "${pids[@]:0:3}"
+	for k in 0 1 2; do
+		content "$T/copy.$k" "/trickle$i" >/dev/null || echo "wrong bytes: $i"
+	done
+done >"$T/wrong" 2>/dev/null
+is 'reads that were interrupted beside others: no wrong byte' "$(cat "$T/wrong")" ''
+ok 'and all of it in the end' wait_for 20 eval 'cat "$M/trickle9" >"$T/copy" && content "$T/copy" /trickle9 &&
+	[ "$(stat -c %s "$T/copy")" = 700000 ]'
 ok 'the mount ends as ever' unmnt
 done_testing

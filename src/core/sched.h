@@ -23,10 +23,10 @@
  *   S4  no lower class is started on an origin while a demand could be started there, but for one
  *       that a lower class is just giving up a slot for at a mirror that it prefers.
  *   S5  a banned origin gets at most one request while banned, at the end of its ban (the test
- * request).
- *   S6  after a tick a demand of an origin that runs nothing, and is not banned, has a slot or waits
- *       for one that is being given up, unless every slot is the only one of its origin, with a
- *       demand. What gives up its slot so has not failed; it waits by S3 and takes none back.
+ *       request).
+ *   S6  after a tick a demand of an origin that runs nothing, and is not banned, has a slot or
+ *       waits for one that is being given up, unless every slot is the only one of its origin, with
+ *       a demand. What gives up its slot so has not failed; it waits by S3 and takes none back.
  *
  * Life of a lease (who moves it):
  *   RUNNING   ops.start() was called; a transfer owns it.   -> sched_lease_ended()

@@ -195,8 +195,8 @@ static int resolve_parent(const char *path, char **ret)
 	return r;
 }
 
-/* Where the link at full leads; NULL without an error: it is none, or lies in a mount of ours, where
- * a look would be a question to its daemon. */
+/* Where the link at full leads; NULL without an error: it is none, or lies in a mount of ours,
+ * where a look would be a question to its daemon. */
 static int follow(const char *full, char **ret)
 {
 	char target[PATH_MAX];

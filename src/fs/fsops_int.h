@@ -56,8 +56,8 @@ static inline struct fs *fs_of(fuse_req_t req)
 void fs_park(struct fs *fs);
 void fs_unpark(struct fs *fs);
 /*
- * A parked request may be interrupted: fuse_req_interrupt_func() before whoever will answer can know
- * of it. libfuse calls the function under the request's own lock, perhaps at once, so it never
+ * A parked request may be interrupted: fuse_req_interrupt_func() before whoever will answer can
+ * know of it. libfuse calls the function under the request's own lock, perhaps at once, so it never
  * answers; it has the wait called off, and the answer comes from where it always does. Which first
  * calls this: when it returns, the function is not running and will not be called.
  */

@@ -111,7 +111,8 @@ enum verdict failure_verdict(const struct run *r, CURLcode code)
 	}
 }
 
-/* Of libcurl's words the reason, unless that is only that there is no connection: the verdict says so.
+/* Of libcurl's words the reason, unless that is only that there is no connection: the verdict says
+ * so.
  */
 static void connect_detail(const struct run *r, char *buf, size_t size)
 {

@@ -349,8 +349,8 @@ static void origin_learn_room(struct origin *o, const struct pull *p, enum verdi
 {
 	if (v == VERDICT_BUSY || (v == VERDICT_RESET && !p->answered))
 		o->crowded_until_us = now_us + CROWDED_US;
-	else if (verdict_class(v) == VERDICT_CLASS_GOOD && now_us >= o->crowded_until_us)
-		o->worked = p->lane;
+	else if (verdict_class(v) == VERDICT_CLASS_GOOD)
+		o->worked = p->lane; /* where an idle connection is now */
 }
 
 void pull_ended(struct engine *e, struct msg *m)

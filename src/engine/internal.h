@@ -103,8 +103,8 @@ struct origin {
 	uint64_t given_up_us; /* when somebody was told so */
 	/*
 	 * Until then it lets us have few connections: all go through one fetch instance, the one
-	 * that worked before, because the idle ones of the other can't be used from there and take
-	 * a place at the server. Engine thread.
+	 * that worked last, because the idle ones of the other can't be used from there and take a
+	 * place at the server. Engine thread.
 	 */
 	uint64_t crowded_until_us;
 	enum lane worked;

@@ -74,7 +74,7 @@ static bool probe_known(struct object *o)
 static void probe_put(struct probe *q)
 {
 	if (atomic_fetch_sub(&q->refs, 1) == 1)
-		free(q);
+		free(q); /* NOLINT(clang-analyzer-unix.Malloc): counted */
 }
 
 /* It is on no list. */
@@ -103,7 +103,7 @@ void probes_answer(struct object *o, int error)
 	if (LIST_FIRST(&list))
 		LIST_FIRST(&list)->link.le_prev = &LIST_FIRST(&list);
 	while ((q = LIST_FIRST(&list)) != NULL)
-		probe_told(q, error);
+		probe_told(q, error); /* NOLINT(clang-analyzer-unix.Malloc): off the list by then */
 	if (o->in_probing) {
 		TAILQ_REMOVE(&o->e->probing, o, probing_link);
 		o->in_probing = false;

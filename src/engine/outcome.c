@@ -65,13 +65,7 @@ void object_sized(struct object *o, uint64_t size)
 	}
 	if (size == 0)
 		o->complete = true;
-	v = o->version ? version_get(o->version) : NULL;
 	mtx_unlock(&o->e->lock);
-	/* Reads that reach past the end of what was a stream without a length: their callers look
-	 * again. */
-	if (v)
-		version_fail(v, range_make(size, UINT64_MAX), -EIO);
-	version_put(v);
 	if (o->task && o->task->st)
 		sched_task_set_size(o->e->sched, o->task->st, size, clock_now_us());
 	object_tell(o);

@@ -378,6 +378,8 @@ static int version_serve_locked(struct version *v, struct waiter *w, bool *ret_p
 	int r;
 
 	for (int tries = 0; tries < CHANGES_MAX;) {
+		if (w->range.end > extmap_size(v->map))
+			return -EINVAL; /* the size has come since it was asked */
 		if (!waiter_ready_locked(v, w)) {
 			if (w->cancelled)
 				return -ECANCELED;
@@ -468,6 +470,16 @@ bool version_cancel(struct version *v, struct waiter *w)
 	return at != NULL;
 }
 
+static void waiters_end(struct waiter_list *list, int error)
+{
+	struct waiter *w;
+
+	while ((w = TAILQ_FIRST(list)) != NULL) {
+		TAILQ_REMOVE(list, w, link);
+		waiter_end(w, error, NULL);
+	}
+}
+
 unsigned int version_fail(struct version *v, struct range r, int error)
 {
 	struct waiter_list list = TAILQ_HEAD_INITIALIZER(list);
@@ -479,15 +491,26 @@ unsigned int version_fail(struct version *v, struct range r, int error)
 		if (range_overlaps(w->range, r)) {
 			version_unpark_locked(v, w);
 			TAILQ_INSERT_TAIL(&list, w, link);
+			count++;
 		}
 	}
 	mtx_unlock(&v->lock);
-	while ((w = TAILQ_FIRST(&list)) != NULL) {
-		TAILQ_REMOVE(&list, w, link);
-		waiter_end(w, error, NULL);
-		count++;
-	}
+	waiters_end(&list, error);
 	return count;
+}
+
+/* Those who wait for bytes behind the end, off the list. */
+static void take_past_locked(struct version *v, struct waiter_list *list)
+{
+	uint64_t size = extmap_size(v->map);
+	struct waiter *w, *next;
+
+	TAILQ_FOREACH_SAFE (w, &v->waiters, link, next) {
+		if (w->range.end > size) {
+			version_unpark_locked(v, w);
+			TAILQ_INSERT_TAIL(list, w, link);
+		}
+	}
 }
 
 /* ---- asking ---- */
@@ -534,6 +557,7 @@ static bool version_mark_meta_locked(struct version *v)
 
 int version_set_size(struct version *v, uint64_t size)
 {
+	struct waiter_list past = TAILQ_HEAD_INITIALIZER(past);
 	struct backing *b = NULL;
 	bool poke = false;
 	uint64_t had;
@@ -547,8 +571,10 @@ int version_set_size(struct version *v, uint64_t size)
 	if (!r && had == SIZE_UNKNOWN) {
 		poke = version_mark_meta_locked(v);
 		b = v->backing ? backing_get(v->backing) : NULL;
+		take_past_locked(v, &past);
 	}
 	mtx_unlock(&v->lock);
+	waiters_end(&past, -EINVAL);
 	/* A file that can't get its length grows as it is written: nothing else depends on it. */
 	if (b) {
 		trust_write_begin(v, b);

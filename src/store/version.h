@@ -22,10 +22,10 @@ struct version;
  * One reader's wait, embedded by the caller, who fills in the first part. done() is called exactly
  * once for each version_read() that did not fail, on whatever thread has the bytes, with no lock
  * held: error 0 and data (range_len(range) bytes, valid during the call only), or a negative errno
- * and NULL.
+ * and NULL. -EINVAL: the size has come, and range reaches past it.
  */
 struct waiter {
-	struct range range; /* not empty, within the size */
+	struct range range; /* not empty, within the size as far as it is known */
 	void (*done)(struct waiter *w, int error, const void *data);
 
 	/* version.c's own */
@@ -80,7 +80,10 @@ int version_next_gap(struct version *v, struct range within, struct range *ret);
 bool version_awaited(struct version *v, struct range r);
 
 uint64_t version_size(struct version *v); /* SIZE_UNKNOWN */
-/* 0 or -EINVAL (another one is known, or bytes lie past it). */
+/*
+ * 0 or -EINVAL (another one is known, or bytes lie past it). Waiters that reach past it are told so
+ * before any byte is written after it: none is ever answered with what lies behind the end.
+ */
 int version_set_size(struct version *v, uint64_t size);
 void version_validator(struct version *v, struct validator *ret);
 /* Learn what was unknown (never changes what is known). */

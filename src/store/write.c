@@ -232,6 +232,7 @@ static bool deliver_to(struct version *v, struct waiter *w, struct range r,
 	for (uint64_t at = block_floor(both.off); at < both.end; at += BLOCK_SIZE) {
 		struct range part = range_intersect(range_of_length(at, BLOCK_SIZE), w->range);
 
+		assert(range_contains(r, part)); /* r is of whole blocks, w ends within the size */
 		if (extmap_has(v->map, part))
 			continue;
 		if (!w->memory)

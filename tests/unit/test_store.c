@@ -245,6 +245,36 @@ START_TEST(size_comes_later)
 }
 END_TEST
 
+/* Reads wait for more than there turns out to be: none is told bytes behind the end. */
+START_TEST(size_comes_while_reads_wait)
+{
+	static const uint64_t tails[] = {1, 5, BLOCK_SIZE - 1, BLOCK_SIZE};
+	struct object_key key = test_key(1);
+	struct validator val = VALIDATOR_INIT;
+	struct version *v = NULL;
+	uint64_t size = BLOCK_SIZE + tails[_i];
+	struct test_read inside, past[3];
+
+	ck_assert_int_eq(store_version_open(s, &key, &val, SIZE_UNKNOWN, false, &v), 0);
+	test_read_init(&inside, BLOCK_SIZE, size - BLOCK_SIZE, 1, 1);
+	test_read_init(&past[0], 0, 2 * BLOCK_SIZE + 1, 1, 1);
+	test_read_init(&past[1], 0, size + 1, 1, 1);
+	test_read_init(&past[2], size, 7, 1, 1);
+	ck_assert_int_eq(version_read(v, &inside.waiter), -EINPROGRESS);
+	for (unsigned int i = 0; i < ARRAY_SIZE(past); i++)
+		ck_assert_int_eq(version_read(v, &past[i].waiter), -EINPROGRESS);
+	ck_assert_int_eq(test_write(v, 0, BLOCK_SIZE, 1, 1), 0);
+	ck_assert_int_eq(version_set_size(v, size), 0);
+	for (unsigned int i = 0; i < ARRAY_SIZE(past); i++)
+		ck_assert_int_eq(test_read_wait_ms(&past[i], 0), -EINVAL);
+	ck_assert_int_eq(version_read(v, &past[1].waiter), -EINVAL);
+	ck_assert_int_eq(test_write(v, BLOCK_SIZE, size - BLOCK_SIZE, 1, 1), 0);
+	ck_assert_int_eq(test_read_wait(&inside), 0);
+	ck_assert(inside.right);
+	version_put(v);
+}
+END_TEST
+
 START_TEST(drop_forgets_and_gives_back)
 {
 	struct object_key key = test_key(1);
@@ -582,6 +612,7 @@ static Suite *suite(void)
 	tcase_add_test(tc, another_validator_is_another_file);
 	tcase_add_test(tc, unloaded_version_is_superseded);
 	tcase_add_test(tc, size_comes_later);
+	tcase_add_loop_test(tc, size_comes_while_reads_wait, 0, 4);
 	tcase_add_test(tc, drop_forgets_and_gives_back);
 	tcase_add_test(tc, sizes_beyond_the_file_system);
 	tcase_add_test(tc, second_owner_is_refused);

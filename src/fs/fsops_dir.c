@@ -72,8 +72,7 @@ static void entry_of(struct listing *l, const struct tree_name *n, struct fuse_e
 	};
 	if (!l->plus)
 		return;
-	if (!n->directory && (engine_peek(l->fs->engine, n->manifest, n->index, &info) < 0 ||
-			      !fs_facts(&info, n, &facts)))
+	if (!n->directory && fs_facts(l->fs, n, &info, &facts) < 0)
 		return;
 	if (tree_enter(l->fs->tree, n, &facts, &view) < 0)
 		return; /* out of date or out of memory: the kernel asks for the name by itself */

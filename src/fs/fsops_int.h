@@ -72,10 +72,11 @@ void fs_op_getattr(fuse_req_t req, fuse_ino_t ino, struct fuse_file_info *fi);
 void fs_op_forget(fuse_req_t req, fuse_ino_t ino, uint64_t count);
 void fs_op_forget_multi(fuse_req_t req, size_t count, struct fuse_forget_data *forgets);
 /*
- * What is known of a file decides its facts. False: its size is not known, so it can have no node
- * yet.
+ * What is known of the file n decides its facts. 0; -ENOENT: its size must be asked first, so it can
+ * have no node yet; another -errno. An object without a length is kept in memory from then on.
  */
-bool fs_facts(const struct object_info *info, const struct tree_name *n, struct node_facts *ret);
+int fs_facts(struct fs *fs, const struct tree_name *n, struct object_info *ret_info,
+	     struct node_facts *ret);
 /* info may be NULL: of directories and superseded nodes. *ret_timeout: how long the kernel may
  * believe it. */
 void fs_attr(struct fs *fs, const struct node_view *v, const struct object_info *info,
@@ -115,8 +116,8 @@ void notifier_changed(struct notifier *n, struct object *o);
 void notifier_forget(struct notifier *n, struct object *o);
 /* Until the kernel has been told what was posted before. */
 void notifier_wait(struct notifier *n, uint64_t until_us);
-/* Keep o in memory as long as we are mounted. */
-void notifier_keep(struct notifier *n, struct object *o);
+/* Keep o in memory as long as we are mounted. 0 or -ENOMEM. */
+int notifier_keep(struct notifier *n, struct object *o);
 /* Somebody looks at the totals: count again soon if there is reason to. */
 void notifier_want_totals(struct notifier *n);
 

@@ -11,18 +11,43 @@
  * most. */
 #define LOOKS_MAX 8
 
-bool fs_facts(const struct object_info *info, const struct tree_name *n, struct node_facts *ret)
+/*
+ * That a server gives no length is remembered by the object in memory alone, and a node that says
+ * so can't be opened without. Afterwards info is what it knows.
+ */
+static int keep_stream(struct fs *fs, const struct tree_name *n, struct object_info *info)
 {
-	if (info->size == SIZE_UNKNOWN)
-		return false;
+	struct object *o;
+	int r = engine_object(fs->engine, n->manifest, n->index, &o);
+
+	if (r < 0)
+		return r;
+	r = notifier_keep(fs->notifier, o);
+	object_info(o, info);
+	object_put(o);
+	return r;
+}
+
+int fs_facts(struct fs *fs, const struct tree_name *n, struct object_info *ret_info,
+	     struct node_facts *ret)
+{
+	int r = engine_peek(fs->engine, n->manifest, n->index, ret_info);
+
+	if (r == 0 && ret_info->length_unknown)
+		r = keep_stream(fs, n, ret_info);
+	if (r < 0)
+		return r;
+	if (ret_info->size == SIZE_UNKNOWN)
+		return -ENOENT;
 	*ret = (struct node_facts){
-		.generation = info->generation,
-		.size = info->size,
-		.mtime = info->mtime != MANIFEST_NO_TIME ? info->mtime
-							 : manifest_mtime(n->manifest, n->index),
-		.mode = info->length_unknown ? NODE_DIRECT : NODE_CACHED,
+		.generation = ret_info->generation,
+		.size = ret_info->size,
+		.mtime = ret_info->mtime != MANIFEST_NO_TIME
+				 ? ret_info->mtime
+				 : manifest_mtime(n->manifest, n->index),
+		.mode = ret_info->length_unknown ? NODE_DIRECT : NODE_CACHED,
 	};
-	return true;
+	return 0;
 }
 
 /* At least 1 for a file that is not empty: whoever copies it must not take it for one hole. */
@@ -108,13 +133,13 @@ static int look(struct fs *fs, uint64_t parent, const char *name, struct fuse_en
 			return r;
 		facts = (struct node_facts){0};
 		if (!n.directory) {
-			r = engine_peek(fs->engine, n.manifest, n.index, &info);
-			if (r < 0 && r != -ENOENT)
-				goto next;
-			if (!fs_facts(&info, &n, &facts)) {
+			r = fs_facts(fs, &n, &info, &facts);
+			if (r == -ENOENT) {
 				*ret_name = n;
 				return -EINPROGRESS;
 			}
+			if (r < 0)
+				goto next;
 		}
 		r = tree_enter(fs->tree, &n, &facts, &view);
 		if (r == 0) {
@@ -165,7 +190,6 @@ static void ask_done(void *ctx, int error)
 	struct ask *a = ctx;
 	struct fs *fs = a->fs;
 	struct fuse_entry_param e = {0};
-	struct object_info info;
 	struct tree_name n = {0};
 	int r;
 
@@ -173,9 +197,6 @@ static void ask_done(void *ctx, int error)
 	if (error) {
 		fuse_reply_err(a->req, ask_errno(error));
 	} else {
-		object_info(a->object, &info);
-		if (info.length_unknown)
-			notifier_keep(fs->notifier, a->object);
 		r = look(fs, a->parent, a->name, &e, &n);
 		if (r == -EINPROGRESS) {
 			tree_name_done(&n);

@@ -233,13 +233,13 @@ void notifier_free(struct notifier *n)
 	free(n);
 }
 
-void notifier_keep(struct notifier *n, struct object *o)
+int notifier_keep(struct notifier *n, struct object *o)
 {
 	struct kept *kept = calloc(1, sizeof(*kept));
 	bool taken;
 
 	if (!kept)
-		return;
+		return -ENOMEM;
 	kept->object = object_get(o);
 	mtx_lock(&n->lock);
 	taken = !n->stopping && RB_INSERT(kept_tree, &n->kept, kept) == NULL;
@@ -248,6 +248,7 @@ void notifier_keep(struct notifier *n, struct object *o)
 		object_put(o);
 		free(kept);
 	}
+	return 0;
 }
 
 static void post(struct lane *l, uint64_t node, const struct tree_stale *stale)
@@ -286,7 +287,7 @@ static int changed(struct notifier *n, struct object *o, struct object_info *ret
 
 	object_info(o, &info);
 	if (info.generation > 1 || info.length_unknown)
-		notifier_keep(n, o);
+		(void)notifier_keep(n, o); /* without memory its nodes are looked up again */
 	m = object_manifest(o, &index);
 	facts = (struct node_facts){
 		.generation = info.generation,

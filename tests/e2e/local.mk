@@ -52,6 +52,7 @@ e2e_tests = \
 	tests/e2e/nginx.t \
 	tests/e2e/no-head.t \
 	tests/e2e/no-length.t \
+	tests/e2e/stream-known.t \
 	tests/e2e/stream-sizes.t \
 	tests/e2e/no-ranges-told.t \
 	tests/e2e/no-total.t \

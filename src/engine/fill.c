@@ -192,6 +192,33 @@ void fill_want_failed(struct fill *f, enum verdict why)
 	fill_end(f, verdict_errno(why));
 }
 
+static void fills_unreached(struct task *t, uint64_t now_us)
+{
+	enum verdict why = t->source[0].at->unreached;
+	struct fill *f, *tmp;
+
+	LIST_FOREACH_SAFE (f, &t->obj->fills, link, tmp) {
+		if (f->want.task != t || now_us - f->asked_us < REACH_US)
+			continue;
+		task_give_up(t, now_us);
+		fill_want_failed(f, why);
+	}
+}
+
+/* The sched has more patience, for servers that are slow or busy. */
+void fills_sweep(struct engine *e, uint64_t now_us)
+{
+	uint64_t patience_us = e->cfg.sched.retry_time_us;
+	struct task *t;
+
+	if (!patience_us)
+		return;
+	TAILQ_FOREACH (t, &e->tasks, link) {
+		if (!LIST_EMPTY(&t->obj->fills) && task_unreached(t, now_us - patience_us))
+			fills_unreached(t, now_us);
+	}
+}
+
 /* Perhaps from within the sched: go on by message. */
 static void fill_probed(void *ctx, int error)
 {
@@ -235,6 +262,12 @@ static void fill_go(struct fill *f, uint64_t now_us)
 		fill_end(f, r);
 		return;
 	}
+	if (task_given_up(t, now_us)) {
+		fill_want_failed(f, t->source[0].at->unreached);
+		return;
+	}
+	task_test(t, now_us);
+	f->asked_us = now_us;
 	f->want.kind = WANT_FILL;
 	f->want.prio = PRIO_FILL;
 	f->want.range = range_make(0, o->size);

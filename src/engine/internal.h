@@ -454,6 +454,15 @@ void hints_sweep(struct engine *e, uint64_t now_us);
 struct origin *origin_enter(struct engine *e, const char *url);
 /* Copy what the sched knows of o for other threads. Engine thread. */
 void origin_publish(struct origin *o);
+/* A host that is not there is waited for so long by those who don't wait for bytes of one file. */
+#define REACH_US (3 * USEC_PER_SEC)
+/* No source could be reached since before_us. */
+bool task_unreached(const struct task *t, uint64_t before_us);
+/* Somebody is told that t's sources can't be reached, if that is so; and was told so of late. */
+void task_give_up(struct task *t, uint64_t now_us);
+bool task_given_up(const struct task *t, uint64_t now_us);
+/* A long ban is no reason not to look once whether a host is back: somebody begins to wait for it. */
+void task_test(struct task *t, uint64_t now_us);
 /* Ask for w (its kind, prio and range set). Failures come as want_failed(). */
 void want_add(struct task *t, struct want *w, uint64_t now_us);
 void want_remove(struct want *w, uint64_t now_us);
@@ -632,8 +641,6 @@ struct probe {
 	void *ctx;
 	struct msg msg, cancel_msg;
 };
-/* Somebody who waited for an answer is told that t's sources can't be reached, if that is so. */
-void probes_give_up(struct task *t, uint64_t now_us);
 /* Something became known of o, or nothing will. Engine thread. */
 void probes_answer(struct object *o, int error);
 /* Its task has ended and who waits still does: ask the next one. */
@@ -653,6 +660,7 @@ struct fill {
 	unsigned int changes; /* of the object when it began */
 	bool working;	      /* a message, question or checkpoint of its own is under way */
 	uint64_t refused_us;  /* since when the cache took nothing, 0: it did */
+	uint64_t asked_us;    /* when it began to wait for bytes */
 	uint64_t reserved;    /* its part of engine.fill_reserved */
 	bool waiting;	      /* is on engine.waiting */
 	LIST_ENTRY(fill) waiting_link;
@@ -664,6 +672,8 @@ void fill_want_failed(struct fill *f, enum verdict why);
 void fill_failed(struct fill *f, int error);
 /* The cache took no bytes: error 0 not now, else why never. */
 void fill_refused(struct fill *f, int error, uint64_t now_us);
+/* Those whose hosts can't be reached for the retry time fail. */
+void fills_sweep(struct engine *e, uint64_t now_us);
 /* It took some of o. */
 void fills_accepted(struct object *o);
 /* o's content was proven (0) or is wrong. */

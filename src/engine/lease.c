@@ -285,7 +285,7 @@ static void op_probe_failed(void *ctx, void *task_user, enum verdict why)
 		o->gone_us = now_us;
 	if (o->revalidating)
 		revalidate_failed(o);
-	probes_give_up(t, now_us);
+	task_give_up(t, now_us);
 	probes_answer(o, error == -ENOENT || error == -ETIMEDOUT ? error : -EIO);
 }
 

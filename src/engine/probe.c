@@ -14,41 +14,6 @@
 
 #define PROBE_MEMORY_US (5 * USEC_PER_SEC) /* a failed question is not asked again so soon */
 
-#define REACH_US (3 * USEC_PER_SEC) /* a host that is not there is waited for so long */
-
-/* No source could be reached since before_us. */
-static bool task_unreached(const struct task *t, uint64_t before_us)
-{
-	for (unsigned int i = 0; i < t->source_count; i++) {
-		const struct origin *at = t->source[i].at;
-
-		if (!at->unreached_us || at->unreached_us > before_us)
-			return false;
-	}
-	return true;
-}
-
-/* Somebody was told so a moment ago. */
-static bool task_given_up(const struct task *t, uint64_t now_us)
-{
-	for (unsigned int i = 0; i < t->source_count; i++) {
-		const struct origin *at = t->source[i].at;
-
-		if (!at->unreached_us || !at->given_up_us ||
-		    now_us - at->given_up_us >= PROBE_MEMORY_US)
-			return false;
-	}
-	return true;
-}
-
-void probes_give_up(struct task *t, uint64_t now_us)
-{
-	if (!task_unreached(t, now_us))
-		return;
-	for (unsigned int i = 0; i < t->source_count; i++)
-		t->source[i].at->given_up_us = now_us;
-}
-
 /* Why q is told now; VERDICT_PART: it waits on. */
 static enum verdict probe_over(const struct probe *q, uint64_t now_us)
 {
@@ -146,11 +111,8 @@ static void probe_asked(struct engine *e, struct msg *m)
 		probe_end(q, -EIO);
 		return;
 	}
-	/* A long ban is no reason not to look once whether it is back. */
-	for (unsigned int i = 0; q->urgent && i < t->source_count; i++) {
-		if (t->source[i].at->unreached_us)
-			sched_origin_test(e->sched, t->source[i].at->sched, now_us);
-	}
+	if (q->urgent)
+		task_test(t, now_us);
 	q->asked_us = now_us;
 	q->until_us = e->cfg.sched.retry_time_us ? now_us + e->cfg.sched.retry_time_us : UINT64_MAX;
 	LIST_INSERT_HEAD(&o->probes, q, link);
@@ -261,7 +223,7 @@ void probes_sweep(struct engine *e, uint64_t now_us)
 				continue;
 			o->probe_failed_us = now_us;
 			if (o->task)
-				probes_give_up(o->task, now_us);
+				task_give_up(o->task, now_us);
 			object_failed(o, why);
 			probe_told(q, -ETIMEDOUT);
 		}

@@ -9,6 +9,8 @@
 #include "engine/internal.h"
 
 #define FORGIVE_US (10 * USEC_PER_SEC) /* sources that refused are not asked again before */
+#define GIVEN_UP_US \
+	(5 * USEC_PER_SEC) /* who comes so soon after somebody was told is told as well */
 
 /* task.main was the URL's index while the sources were put in order. */
 static void main_url_to_source(struct task *t)
@@ -227,6 +229,47 @@ void task_close(struct task *t)
 	if (probing && o->revalidating)
 		revalidate_failed(o);
 	task_put(t);
+}
+
+/* ---- hosts that are not there ---- */
+
+bool task_unreached(const struct task *t, uint64_t before_us)
+{
+	for (unsigned int i = 0; i < t->source_count; i++) {
+		const struct origin *at = t->source[i].at;
+
+		if (!at->unreached_us || at->unreached_us > before_us)
+			return false;
+	}
+	return true;
+}
+
+bool task_given_up(const struct task *t, uint64_t now_us)
+{
+	for (unsigned int i = 0; i < t->source_count; i++) {
+		const struct origin *at = t->source[i].at;
+
+		if (!at->unreached_us || !at->given_up_us ||
+		    now_us - at->given_up_us >= GIVEN_UP_US)
+			return false;
+	}
+	return true;
+}
+
+void task_give_up(struct task *t, uint64_t now_us)
+{
+	if (!task_unreached(t, now_us))
+		return;
+	for (unsigned int i = 0; i < t->source_count; i++)
+		t->source[i].at->given_up_us = now_us;
+}
+
+void task_test(struct task *t, uint64_t now_us)
+{
+	for (unsigned int i = 0; i < t->source_count; i++) {
+		if (t->source[i].at->unreached_us)
+			sched_origin_test(t->e->sched, t->source[i].at->sched, now_us);
+	}
 }
 
 /* ---- wants ---- */

@@ -26,6 +26,7 @@ e2e_tests = \
 	tests/e2e/ever-new.t \
 	tests/e2e/few-descriptors.t \
 	tests/e2e/fill.t \
+	tests/e2e/fill-host-down.t \
 	tests/e2e/few-places.t \
 	tests/e2e/fill-after.t \
 	tests/e2e/fstab.t \

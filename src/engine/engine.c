@@ -14,26 +14,44 @@
 /* A store thread says that bytes of a version became gaps. */
 struct loss {
 	struct msg msg;
+	struct object_key key;
 	const struct version *version; /* only compared */
 };
 
-static void bytes_lost(struct engine *e, struct msg *m)
+/*
+ * Not all of o is there. Its version may be one that the store alone had in memory: what became of
+ * it the record tells. True: it was complete.
+ */
+static bool object_lost(struct object *o, const struct version *v)
 {
-	struct loss *loss = container_of(m, struct loss, msg);
-	struct object *o = NULL;
-	struct task *t;
+	struct engine *e = o->e;
+	struct store_record rec = {.complete = false};
 	bool was = false;
 
+	if (store_lookup(e->store, &o->key, &rec) < 0)
+		rec.bytes_cached = 0;
 	mtx_lock(&e->lock);
-	TAILQ_FOREACH (o, &e->opened_objects, opened_link) {
-		if (o->version == loss->version)
-			break;
-	}
-	if (o && o->size > 0) {
+	if (!o->version)
+		o->cached = o->fresh ? 0 : rec.bytes_cached;
+	if (o->size > 0 && (o->version ? o->version == v : !rec.complete)) {
 		was = o->complete;
 		o->complete = false;
 	}
 	mtx_unlock(&e->lock);
+	return was;
+}
+
+static void bytes_lost(struct engine *e, struct msg *m)
+{
+	struct loss *loss = container_of(m, struct loss, msg);
+	struct object *o;
+	struct task *t;
+	bool was;
+
+	mtx_lock(&e->lock);
+	o = object_find_locked(e, &loss->key);
+	mtx_unlock(&e->lock);
+	was = o && object_lost(o, loss->version);
 	TAILQ_FOREACH (t, &e->tasks, link) {
 		if (t->version == loss->version) {
 			sched_task_lost(e->sched, t->st, clock_now_us());
@@ -59,6 +77,7 @@ static void store_lost(void *ctx, struct version *v)
 		log_warn("no memory to fetch again what the cache lost");
 		return;
 	}
+	loss->key = *version_key(v);
 	loss->version = v;
 	engine_post(e, &loss->msg, bytes_lost);
 }
@@ -113,7 +132,6 @@ int engine_new(const struct engine_config *cfg, struct engine **ret, char owner[
 	mtx_init(&e->lock, RANK_ENGINE, "engine");
 	cnd_init(&e->opened);
 	RB_INIT(&e->objects);
-	TAILQ_INIT(&e->opened_objects);
 	TAILQ_INIT(&e->origins);
 	TAILQ_INIT(&e->tasks);
 	TAILQ_INIT(&e->demands);

@@ -133,7 +133,6 @@ struct engine {
 	struct mtx lock;   /* RANK_ENGINE; guards all down to the atomics, and what objects say */
 	struct cnd opened; /* some object.opening ended */
 	struct object_tree objects;
-	struct object_list opened_objects; /* those that have a version */
 	unsigned int object_count;
 	TAILQ_HEAD(, origin) origins; /* last used at the end */
 	unsigned int origin_count;
@@ -270,7 +269,6 @@ struct object {
 	bool kept_failed; /* is on engine.failed and holds a reference */
 	TAILQ_ENTRY(object) failed_link;
 	bool in_probing;
-	TAILQ_ENTRY(object) opened_link; /* engine.lock, while it has a version */
 	TAILQ_ENTRY(object) probing_link;
 	bool revalidating;
 	uint64_t revalidate_after_us; /* not again before */
@@ -301,6 +299,8 @@ struct object {
 	uint64_t sources_bad;	    /* contributed to bytes with a wrong checksum: asked last */
 };
 
+/* The one in memory, borrowed; NULL: none. */
+struct object *object_find_locked(struct engine *e, const struct object_key *key) REQUIRES(e->lock);
 /* o->version becomes v, NULL: none. Returns the one before, whose reference is now the caller's. */
 struct version *object_swap_version_locked(struct object *o, struct version *v)
 	REQUIRES(o->e->lock);

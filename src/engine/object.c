@@ -32,8 +32,7 @@ int object_cmp(const struct object *a, const struct object *b)
 
 RB_GENERATE(object_tree, object, by_key, object_cmp)
 
-static struct object *object_find_locked(struct engine *e, const struct object_key *key)
-	REQUIRES(e->lock)
+struct object *object_find_locked(struct engine *e, const struct object_key *key)
 {
 	struct object probe = {.key = *key};
 
@@ -383,10 +382,6 @@ struct version *object_swap_version_locked(struct object *o, struct version *v)
 {
 	struct version *before = o->version;
 
-	if (!before && v)
-		TAILQ_INSERT_TAIL(&o->e->opened_objects, o, opened_link);
-	else if (before && !v)
-		TAILQ_REMOVE(&o->e->opened_objects, o, opened_link);
 	o->version = v;
 	return before;
 }

@@ -535,6 +535,11 @@ bool version_awaited(struct version *v, struct range r)
 	return waits;
 }
 
+const struct object_key *version_key(const struct version *v)
+{
+	return &v->rec->key;
+}
+
 uint64_t version_size(struct version *v)
 {
 	uint64_t size;

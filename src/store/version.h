@@ -16,6 +16,7 @@
 #include "core/range.h"
 #include "core/validator.h"
 
+struct object_key;
 struct version;
 
 /*
@@ -79,6 +80,8 @@ int version_next_gap(struct version *v, struct range within, struct range *ret);
 /* Does a waiter overlap r? For flushing a block as soon as it is there. Cheap. */
 bool version_awaited(struct version *v, struct range r);
 
+/* Of its object; lives as long as the store. */
+const struct object_key *version_key(const struct version *v);
 uint64_t version_size(struct version *v); /* SIZE_UNKNOWN */
 /*
  * 0 or -EINVAL (another one is known, or bytes lie past it). Waiters that reach past it are told so

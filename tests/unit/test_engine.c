@@ -566,6 +566,41 @@ START_TEST(a_manifest_is_filled)
 }
 END_TEST
 
+/* Nobody has it open any more, and it is still in memory. */
+START_TEST(what_was_evicted_is_not_complete)
+{
+	struct object_info info;
+	struct object *o, *other[300];
+	char text[8192] = "";
+	struct lab l;
+
+	lab_init(&l, (const char *[]){"/* size=65536", NULL});
+	for (int i = 0; i < 300; i++)
+		snprintf(text + strlen(text), sizeof(text) - strlen(text), "@/f%03d\n", i);
+	l.cfg.store.cache_size = UINT64_C(16) << 20;
+	lab_start(&l, text);
+	o = lab_object(&l, 0);
+	ck_assert_int_eq(lab_fill(o), 0);
+	object_info(o, &info);
+	ck_assert_int_eq(info.state, OBJECT_COMPLETE);
+	for (uint32_t i = 1; i < 300; i++) {
+		other[i] = lab_object(&l, i);
+		ck_assert_int_eq(lab_fill(other[i]), 0);
+	}
+	object_info(o, &info);
+	ck_assert_uint_eq(info.bytes_cached, 0);
+	ck_assert_int_eq(info.state, OBJECT_IDLE);
+	ck_assert_int_eq(lab_fill(o), 0);
+	object_info(o, &info);
+	ck_assert_uint_eq(info.bytes_durable, 65536);
+	ck_assert_int_eq(info.state, OBJECT_COMPLETE);
+	for (uint32_t i = 1; i < 300; i++)
+		object_put(other[i]);
+	object_put(o);
+	lab_done(&l);
+}
+END_TEST
+
 /* ---- one that does not ---- */
 
 static void compare_under(const char *rule, uint64_t size)
@@ -863,6 +898,7 @@ int main(void)
 	tcase_add_test(good, backfill_begins_when_a_file_is_really_read);
 	tcase_add_test(good, backfill_does_not_bring_back_what_was_dropped);
 	tcase_add_test(good, a_manifest_is_filled);
+	tcase_add_test(good, what_was_evicted_is_not_complete);
 	tcase_add_test(good, a_read_that_waits_goes_on_by_the_new_entry);
 	tcase_add_test(good, another_size_in_the_manifest_is_another_version);
 	tcase_add_test(good, entries_of_one_id_know_what_either_says);

@@ -180,6 +180,23 @@ void backfill_refused(struct object *o)
 		suspend(o, clock_now_us());
 }
 
+void backfills_replace(struct engine *e, const struct manifest *m)
+{
+	struct object *o, *tmp;
+
+	TAILQ_FOREACH_SAFE (o, &e->backfilling, backfill_link, tmp) {
+		bool over;
+
+		mtx_lock(&e->lock);
+		over = o->handles == 0 && manifest_newer(m, o->manifest);
+		mtx_unlock(&e->lock);
+		if (!over)
+			continue;
+		want_remove(&o->backfill_want, clock_now_us());
+		backfill_end(o);
+	}
+}
+
 void backfills_quit(struct engine *e)
 {
 	struct object *o, *tmp;

@@ -697,6 +697,8 @@ void backfill_go(struct object *o, uint64_t now_us);
 void backfills_sweep(struct engine *e, uint64_t now_us);
 /* The cache took no bytes of it: it waits for the next sweep. */
 void backfill_refused(struct object *o);
+/* m was adopted: what it does not have is filled only while somebody has it open. */
+void backfills_replace(struct engine *e, const struct manifest *m);
 void backfills_quit(struct engine *e);
 /* Its bytes were dropped: no backfill until it is really read again. */
 void backfill_forget(struct object *o, uint64_t now_us);

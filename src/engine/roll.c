@@ -69,16 +69,29 @@ static void roll_end(struct roll *r)
 	free(r);
 }
 
+/* Nobody goes on through a manifest that r's has replaced. */
+static void roll_enter(struct roll *r)
+{
+	struct engine *e = r->e;
+	struct roll *other;
+
+	LIST_FOREACH (other, &e->rolls, link) {
+		if (manifest_newer(r->manifest, other->manifest))
+			other->next = manifest_count(other->manifest);
+	}
+	backfills_replace(e, r->manifest);
+	LIST_INSERT_HEAD(&e->rolls, r, link);
+	r->listed = true;
+}
+
 static void roll_moved(struct engine *e, struct msg *m)
 {
 	struct roll *r = container_of(m, struct roll, msg);
 	unsigned int window = r->fill ? ROLL_FILLS : ROLL_SIZES;
 	uint32_t count = manifest_count(r->manifest);
 
-	if (!r->listed) {
-		LIST_INSERT_HEAD(&e->rolls, r, link);
-		r->listed = true;
-	}
+	if (!r->listed)
+		roll_enter(r);
 	/* Still posted: what returns at once below must not post it again. */
 	for (unsigned int i = 0; i < ROLL_STRIDE && r->next < count && r->active < window; i++) {
 		if (atomic_load(&e->stopping)) {

@@ -566,6 +566,50 @@ START_TEST(a_manifest_is_filled)
 }
 END_TEST
 
+static unsigned int connections(struct lab *l)
+{
+	struct engine_stats st;
+
+	engine_stats(l->engine, &st);
+	return st.connections;
+}
+
+START_TEST(a_reload_ends_the_filling_of_what_is_gone)
+{
+	static const char *const rules[] = {"/f* size=65536 delay=100ms",
+					    "/big size=100000000 rate=1M", "/new size=65536", NULL};
+	char text[16384] = "@/big\n size=100000000\n";
+	struct manifest *was, *now;
+	struct object *o;
+	struct lab l;
+
+	lab_init(&l, rules);
+	for (int i = 0; i < 400; i++)
+		snprintf(text + strlen(text), sizeof(text) - strlen(text), "@/f%03d\n size=65536\n",
+			 i);
+	l.cfg.fill = FILL_ALL;
+	lab_start(&l, text);
+	engine_fill_manifest(l.engine, l.manifest);
+	while (lab_requests(&l, "/big") == 0 || lab_requests(&l, "/f000") == 0)
+		nanosleep(&(struct timespec){.tv_nsec = 1000000}, NULL);
+
+	was = l.manifest;
+	now = l.manifest = lab_manifest(&l, "@/new\n size=65536\n", false);
+	engine_adopt(l.engine, now);
+	engine_fill_manifest(l.engine, now);
+	o = lab_object(&l, 0);
+	ck_assert(lab_wait_state(o, OBJECT_COMPLETE));
+	object_put(o);
+	for (int i = 0; i < 50 && connections(&l) > 0; i++)
+		nanosleep(&(struct timespec){.tv_nsec = 100000000}, NULL);
+	ck_assert_uint_eq(connections(&l), 0);
+	ck_assert_uint_eq(lab_requests(&l, "/f399"), 0);
+	l.manifest = was;
+	manifest_put(now);
+	lab_done(&l);
+}
+END_TEST
+
 /* Nobody has it open any more, and it is still in memory. */
 START_TEST(what_was_evicted_is_not_complete)
 {
@@ -898,6 +942,7 @@ int main(void)
 	tcase_add_test(good, backfill_begins_when_a_file_is_really_read);
 	tcase_add_test(good, backfill_does_not_bring_back_what_was_dropped);
 	tcase_add_test(good, a_manifest_is_filled);
+	tcase_add_test(good, a_reload_ends_the_filling_of_what_is_gone);
 	tcase_add_test(good, what_was_evicted_is_not_complete);
 	tcase_add_test(good, a_read_that_waits_goes_on_by_the_new_entry);
 	tcase_add_test(good, another_size_in_the_manifest_is_another_version);

@@ -11,6 +11,8 @@
  */
 #include "base/clock.h"
 #include "engine/internal.h"
+#include "engine/readers.h"
+#include "engine/task.h"
 
 #define LOOK_EVERY 1024 /* entries of a reload, whether any object is left */
 

@@ -7,6 +7,8 @@
  */
 #include "base/clock.h"
 #include "engine/internal.h"
+#include "engine/readers.h"
+#include "engine/task.h"
 
 #define ASKED_INTERVAL_S 60 /* how often an unchanged answer is worth a row in the database */
 /*

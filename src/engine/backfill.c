@@ -7,6 +7,8 @@
  */
 #include "base/clock.h"
 #include "engine/internal.h"
+#include "engine/readers.h"
+#include "engine/task.h"
 
 static void unreserve(struct object *o)
 {

@@ -8,6 +8,7 @@
  */
 #include "base/clock.h"
 #include "engine/internal.h"
+#include "engine/readers.h"
 #include "store/digest.h"
 
 #define PROVE_STEP (UINT64_C(1) << 20) /* one read */

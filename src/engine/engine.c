@@ -7,6 +7,8 @@
  */
 #include "base/clock.h"
 #include "engine/internal.h"
+#include "engine/readers.h"
+#include "engine/task.h"
 
 #define PARKED_DEFAULT 4096
 #define DROP_DRAIN_US  USEC_PER_SEC /* a stuck transfer must not hold up a drop */

@@ -7,6 +7,8 @@
  */
 #include "base/clock.h"
 #include "engine/internal.h"
+#include "engine/readers.h"
+#include "engine/task.h"
 
 #define CHANGES_MAX 3			/* versions that an order follows before it gives up */
 #define REFUSED_US  (10 * USEC_PER_SEC) /* so long eviction may make no room for it */

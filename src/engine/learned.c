@@ -10,6 +10,7 @@
  */
 #include "base/clock.h"
 #include "engine/internal.h"
+#include "engine/task.h"
 
 #define LEARNED_MAX	 4096		      /* objects */
 #define READ_KEPT_MAX	 64		      /* ranges of one that are told apart */

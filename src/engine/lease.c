@@ -7,6 +7,8 @@
  */
 #include "base/clock.h"
 #include "engine/internal.h"
+#include "engine/readers.h"
+#include "engine/task.h"
 
 #define WHOLE_CLOSED_US (2 * USEC_PER_SEC)  /* a whole body goes on so long for nobody … */
 #define WHOLE_OPEN_US	(30 * USEC_PER_SEC) /* … and where somebody may read on */

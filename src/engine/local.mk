@@ -15,11 +15,11 @@ librgetfs_a_SOURCES += \
 	src/engine/outcome.c \
 	src/engine/probe.c \
 	src/engine/pull.c \
-	src/engine/reader.c \
+	src/engine/reader.c src/engine/readers.h \
 	src/engine/recall.c \
 	src/engine/revalidate.c \
 	src/engine/roll.c \
-	src/engine/task.c \
+	src/engine/task.c src/engine/task.h \
 	src/engine/tell.c \
 	src/engine/worker.c \
 	src/engine/writer.c

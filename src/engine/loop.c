@@ -6,6 +6,8 @@
  */
 #include "base/clock.h"
 #include "engine/internal.h"
+#include "engine/readers.h"
+#include "engine/task.h"
 
 #define COPY_INTERVAL_US    (100 * USEC_PER_MS) /* rates and counters for other threads */
 #define LOADING_INTERVAL_US (2 * USEC_PER_MS)	/* how often to ask whether extents are loaded */

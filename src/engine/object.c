@@ -11,6 +11,7 @@
 #include "base/size.h"
 #include "core/url.h"
 #include "engine/internal.h"
+#include "engine/task.h"
 
 #define IDLE_MAX 128 /* versions and tasks kept open for the next reader */
 

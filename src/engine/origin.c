@@ -8,6 +8,7 @@
 #include "base/clock.h"
 #include "core/url.h"
 #include "engine/internal.h"
+#include "engine/task.h"
 
 #define ORIGIN_KEY_MAX (URL_HOST_MAX + 32)
 #define ORIGINS_MAX    256

@@ -7,6 +7,8 @@
 #include "base/clock.h"
 #include "core/retry.h"
 #include "engine/internal.h"
+#include "engine/readers.h"
+#include "engine/task.h"
 
 #define FAILED_MAX 4096 /* objects kept in memory only so that status can tell why they failed */
 

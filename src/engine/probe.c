@@ -11,6 +11,8 @@
  */
 #include "base/clock.h"
 #include "engine/internal.h"
+#include "engine/readers.h"
+#include "engine/task.h"
 
 #define PROBE_MEMORY_US (5 * USEC_PER_SEC) /* a failed question is not asked again so soon */
 

@@ -7,6 +7,7 @@
  */
 #include "base/clock.h"
 #include "engine/internal.h"
+#include "engine/task.h"
 
 /*
  * So long a redirect is used again whatever it says: sites that forbid it for each of their files

@@ -11,6 +11,8 @@
 
 #include "base/clock.h"
 #include "engine/internal.h"
+#include "engine/readers.h"
+#include "engine/task.h"
 
 /* Read-ahead of one reader, at most; and of what the cache can hold, or it evicts itself. */
 #define READ_WINDOW_MAX	  (UINT64_C(32) << 20)

@@ -7,6 +7,7 @@
  */
 #include "base/clock.h"
 #include "engine/internal.h"
+#include "engine/task.h"
 
 #define ASK_AGAIN_US (5 * USEC_PER_SEC) /* after no answer */
 

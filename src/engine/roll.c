@@ -6,6 +6,7 @@
  * whenever one of its objects is done with.
  */
 #include "engine/internal.h"
+#include "engine/readers.h"
 
 #define ROLL_SIZES  256	 /* questions at once; the sched bounds the connections */
 #define ROLL_FILLS  32	 /* objects being filled at once */

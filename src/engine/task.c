@@ -7,6 +7,8 @@
  */
 #include "base/clock.h"
 #include "engine/internal.h"
+#include "engine/readers.h"
+#include "engine/task.h"
 
 #define FORGIVE_US (10 * USEC_PER_SEC) /* sources that refused are not asked again before */
 #define GIVEN_UP_US \

@@ -6,6 +6,7 @@
  */
 #include "base/clock.h"
 #include "engine/internal.h"
+#include "engine/task.h"
 
 void tell_lease(const struct pull *p, const char *what)
 {

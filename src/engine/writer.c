@@ -8,6 +8,7 @@
  * versions go on.
  */
 #include "engine/internal.h"
+#include "engine/task.h"
 
 struct body {
 	STAILQ_ENTRY(body) link;

@@ -38,11 +38,6 @@ bool object_outdated(struct object *o, const struct manifest *m, const struct en
 	return outdated;
 }
 
-static bool text_equal(const char *a, const char *b)
-{
-	return a && b ? strcmp(a, b) == 0 : a == b;
-}
-
 /* Are the same questions put to the same sources? */
 static bool sources_equal(const struct entry *a, const struct entry *b)
 {

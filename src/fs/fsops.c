@@ -487,11 +487,6 @@ void fs_totals(struct fs *fs, struct fs_totals *ret)
 
 /* ---- reload ---- */
 
-static bool text_equal(const char *a, const char *b)
-{
-	return a == b || (a && b && strcmp(a, b) == 0);
-}
-
 /* Would the engine make the same object of both, and stat show the same? */
 static bool entries_equal(const struct entry *a, const struct entry *b)
 {

@@ -252,17 +252,12 @@ static bool urls_equal(const struct entry *a, const struct entry *b)
 	return true;
 }
 
-static bool texts_equal(const char *a, const char *b)
-{
-	return a && b ? strcmp(a, b) == 0 : a == b;
-}
-
 static bool details_equal(const struct entry *a, const struct entry *b)
 {
 	if (a->size != b->size || a->mtime != b->mtime || a->mode != b->mode ||
 	    a->slice.off != b->slice.off || a->slice.end != b->slice.end ||
-	    !checksum_equal(&a->checksum, &b->checksum) || !texts_equal(a->etag, b->etag) ||
-	    !texts_equal(a->id, b->id) || a->header_count != b->header_count)
+	    !checksum_equal(&a->checksum, &b->checksum) || !text_equal(a->etag, b->etag) ||
+	    !text_equal(a->id, b->id) || a->header_count != b->header_count)
 		return false;
 	for (unsigned int i = 0; i < a->header_count; i++) {
 		if (strcmp(a->header[i], b->header[i]) != 0)

@@ -24,10 +24,10 @@ struct note {
 	struct tree_stale stale;
 };
 
-enum { LANE_NAMES, LANE_PAGES, LANE_COUNT }; /* names and attributes; attributes and pages */
+enum { TELL_NAMES, TELL_PAGES, TELL_COUNT }; /* names and attributes; attributes and pages */
 
 /* A thread and what it is to tell. */
-struct lane {
+struct teller {
 	struct notifier *n;
 	pthread_t thread;
 	bool running; /* joined by notifier_stop() */
@@ -59,7 +59,7 @@ RB_GENERATE(kept_tree, kept, link, kept_cmp)
 
 struct notifier {
 	struct fs *fs;
-	struct lane lane[LANE_COUNT];
+	struct teller teller[TELL_COUNT];
 
 	struct mtx lock; /* RANK_QUEUE; guards all below */
 	struct cnd wake; /* something is to be told */
@@ -125,24 +125,24 @@ static void tell(struct fs *fs, const struct note *note, bool pages)
 
 static void *notifier_run(void *arg)
 {
-	struct lane *l = arg;
-	struct notifier *n = l->n;
+	struct teller *t = arg;
+	struct notifier *n = t->n;
 	uint64_t again_us;
 
 	mtx_lock(&n->lock);
 	while (!n->stopping) {
-		struct note *note = STAILQ_FIRST(&l->queue);
+		struct note *note = STAILQ_FIRST(&t->queue);
 
 		if (note) {
-			STAILQ_REMOVE_HEAD(&l->queue, link);
-			l->length--;
+			STAILQ_REMOVE_HEAD(&t->queue, link);
+			t->length--;
 			mtx_unlock(&n->lock);
-			tell(n->fs, note, l->pages);
+			tell(n->fs, note, t->pages);
 			free(note);
 			mtx_lock(&n->lock);
-			l->told++;
+			t->told++;
 			cnd_broadcast(&n->told);
-		} else if (!l->pages && n->want_totals) {
+		} else if (!t->pages && n->want_totals) {
 			n->want_totals = false;
 			mtx_unlock(&n->lock);
 			again_us = count_totals(n->fs);
@@ -170,14 +170,14 @@ int notifier_new(struct fs *fs, struct notifier **ret)
 	cnd_init(&n->told);
 	RB_INIT(&n->kept);
 	n->totals_at_us = count_totals(fs);
-	for (size_t i = 0; i < LANE_COUNT; i++) {
-		n->lane[i].n = n;
-		n->lane[i].pages = i == LANE_PAGES;
-		STAILQ_INIT(&n->lane[i].queue);
+	for (size_t i = 0; i < TELL_COUNT; i++) {
+		n->teller[i].n = n;
+		n->teller[i].pages = i == TELL_PAGES;
+		STAILQ_INIT(&n->teller[i].queue);
 	}
-	for (size_t i = 0; i < LANE_COUNT && r == 0; i++) {
-		r = pthread_create(&n->lane[i].thread, NULL, notifier_run, &n->lane[i]);
-		n->lane[i].running = r == 0;
+	for (size_t i = 0; i < TELL_COUNT && r == 0; i++) {
+		r = pthread_create(&n->teller[i].thread, NULL, notifier_run, &n->teller[i]);
+		n->teller[i].running = r == 0;
 	}
 	if (r) {
 		notifier_stop(n);
@@ -195,10 +195,10 @@ void notifier_stop(struct notifier *n)
 	cnd_broadcast(&n->wake);
 	cnd_broadcast(&n->told);
 	mtx_unlock(&n->lock);
-	for (size_t i = 0; i < LANE_COUNT; i++) {
-		if (n->lane[i].running)
-			pthread_join(n->lane[i].thread, NULL);
-		n->lane[i].running = false;
+	for (size_t i = 0; i < TELL_COUNT; i++) {
+		if (n->teller[i].running)
+			pthread_join(n->teller[i].thread, NULL);
+		n->teller[i].running = false;
 	}
 }
 
@@ -221,9 +221,9 @@ void notifier_free(struct notifier *n)
 
 	if (!n)
 		return;
-	for (size_t i = 0; i < LANE_COUNT; i++) {
-		while ((note = STAILQ_FIRST(&n->lane[i].queue))) {
-			STAILQ_REMOVE_HEAD(&n->lane[i].queue, link);
+	for (size_t i = 0; i < TELL_COUNT; i++) {
+		while ((note = STAILQ_FIRST(&n->teller[i].queue))) {
+			STAILQ_REMOVE_HEAD(&n->teller[i].queue, link);
 			free(note);
 		}
 	}
@@ -251,9 +251,9 @@ int notifier_keep(struct notifier *n, struct object *o)
 	return 0;
 }
 
-static void post(struct lane *l, uint64_t node, const struct tree_stale *stale)
+static void post(struct teller *t, uint64_t node, const struct tree_stale *stale)
 {
-	struct notifier *n = l->n;
+	struct notifier *n = t->n;
 	struct note *note = calloc(1, sizeof(*note));
 	bool taken = false;
 
@@ -263,10 +263,10 @@ static void post(struct lane *l, uint64_t node, const struct tree_stale *stale)
 	if (stale)
 		note->stale = *stale;
 	mtx_lock(&n->lock);
-	if (!n->stopping && l->length < QUEUE_MAX) {
-		STAILQ_INSERT_TAIL(&l->queue, note, link);
-		l->length++;
-		l->posted++;
+	if (!n->stopping && t->length < QUEUE_MAX) {
+		STAILQ_INSERT_TAIL(&t->queue, note, link);
+		t->length++;
+		t->posted++;
 		taken = true;
 		cnd_broadcast(&n->wake);
 	}
@@ -308,9 +308,9 @@ void notifier_changed(struct notifier *n, struct object *o)
 
 	/* The node is superseded at once; the kernel hears of it when it can. */
 	if (r == 0)
-		post(&n->lane[LANE_NAMES], 0, &stale);
+		post(&n->teller[TELL_NAMES], 0, &stale);
 	else if (r > 0 && info.state == OBJECT_COMPLETE)
-		post(&n->lane[LANE_NAMES], stale.node, NULL);
+		post(&n->teller[TELL_NAMES], stale.node, NULL);
 }
 
 void notifier_forget(struct notifier *n, struct object *o)
@@ -326,25 +326,25 @@ void notifier_forget(struct notifier *n, struct object *o)
 	if (r > 0 && info.waiters > 0)
 		tree_supersede(n->fs->tree, stale.node);
 	if (r == 0 || (r > 0 && info.waiters > 0))
-		post(&n->lane[LANE_NAMES], 0, &stale);
+		post(&n->teller[TELL_NAMES], 0, &stale);
 	else if (r > 0)
-		post(&n->lane[LANE_PAGES], stale.node, NULL);
+		post(&n->teller[TELL_PAGES], stale.node, NULL);
 }
 
 static bool told_locked(const struct notifier *n, const uint64_t *posted) REQUIRES(n->lock);
 static bool told_locked(const struct notifier *n, const uint64_t *posted)
 {
-	return n->lane[LANE_NAMES].told >= posted[LANE_NAMES] &&
-	       n->lane[LANE_PAGES].told >= posted[LANE_PAGES];
+	return n->teller[TELL_NAMES].told >= posted[TELL_NAMES] &&
+	       n->teller[TELL_PAGES].told >= posted[TELL_PAGES];
 }
 
 void notifier_wait(struct notifier *n, uint64_t until_us)
 {
-	uint64_t posted[LANE_COUNT];
+	uint64_t posted[TELL_COUNT];
 
 	mtx_lock(&n->lock);
-	for (size_t i = 0; i < LANE_COUNT; i++)
-		posted[i] = n->lane[i].posted;
+	for (size_t i = 0; i < TELL_COUNT; i++)
+		posted[i] = n->teller[i].posted;
 	while (!n->stopping && !told_locked(n, posted)) {
 		if (!cnd_wait_until(&n->told, &n->lock, until_us))
 			break;

@@ -12,26 +12,6 @@
 #include "engine/internal.h"
 #include "store/digest.h"
 
-/* Names of headers that tell who asks, not what is asked for. All others may change the answer. */
-static const char *const who_asks[] = {"auth",	  "cookie",    "token",	     "key",    "secret",
-				       "session", "signature", "user-agent", "referer"};
-
-static bool header_names_content(const char *header)
-{
-	size_t len = strcspn(header, ":");
-	char name[64];
-
-	if (len >= sizeof(name))
-		return true;
-	memcpy(name, header, len);
-	name[len] = '\0';
-	for (size_t i = 0; i < ARRAY_SIZE(who_asks); i++) {
-		if (strcasestr(name, who_asks[i]))
-			return false;
-	}
-	return true;
-}
-
 static void add_slice(struct strbuf *b, const struct entry *entry)
 {
 	if (entry->slice.off > 0 || entry->slice.end != SIZE_UNKNOWN)

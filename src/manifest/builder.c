@@ -3,7 +3,7 @@
  * Callers: load (makes and finishes it), the formats (add). One thread.
  *
  * Every name is looked up as it comes, so that a clash is told at once, with both its lines; so is
- * every id and checksum, because entries that share one share their bytes in the cache.
+ * every content (contents.c), because entries of one share their bytes in the cache.
  */
 #include "manifest/builder.h"
 
@@ -13,6 +13,7 @@
 #include "base/clock.h"
 #include "base/log.h"
 #include "core/url.h"
+#include "manifest/contents.h"
 #include "manifest/names.h"
 #include "manifest/pack.h"
 #include "manifest/store.h"
@@ -24,9 +25,8 @@ struct builder {
 	struct manifest_options opt;
 	struct manifest *m;
 	uint64_t seed;
-	struct hash_index names;	  /* (directory, name) to CHILD_DIR | directory, or row */
-	struct hash_index ids, checksums; /* to the rows that tell most of such a content */
-	struct entry other;		  /* one of those, unpacked */
+	struct hash_index names; /* (directory, name) to CHILD_DIR | directory, or row */
+	struct contents contents;
 	uint32_t row_size;
 	uint32_t dir_size;
 	uint32_t *row_line;
@@ -96,7 +96,6 @@ struct builder *builder_new(struct complaint *c, const struct manifest_options *
 		return NULL;
 	b->c = c;
 	b->opt = *opt;
-	entry_init(&b->other);
 	strbuf_init(&b->path, 2 * NAME_PATH_MAX + URL_MAX);
 	strbuf_init(&b->last_dir, NAME_PATH_MAX);
 	/* Early at boot there may be none: only the defence against planned collisions is weaker.
@@ -105,6 +104,7 @@ struct builder *builder_new(struct complaint *c, const struct manifest_options *
 		b->seed = clock_now_us();
 	b->m = manifest_new();
 	pack_init(&b->packer, b->m, b->seed, c);
+	contents_init(&b->contents, b->m, b->seed, c);
 	if (!b->m || row_room(b) < 0 || dir_room(b) < 0) {
 		builder_free(b);
 		return NULL;
@@ -123,9 +123,7 @@ void builder_free(struct builder *b)
 		return;
 	manifest_put(b->m);
 	hash_done(&b->names);
-	hash_done(&b->ids);
-	hash_done(&b->checksums);
-	entry_done(&b->other);
+	contents_done(&b->contents);
 	free(b->row_line);
 	free(b->dir_line);
 	strbuf_done(&b->path);
@@ -306,71 +304,7 @@ out:
 	return r;
 }
 
-/* ---- contents: what shares its bytes in the cache must not contradict itself ---- */
-
-static bool same_content(const struct draft *d, const struct entry *e, bool by_id)
-{
-	if (!by_id)
-		return checksum_equal(&d->checksum, &e->checksum);
-	return e->id && d->slice.off == e->slice.off && d->slice.end == e->slice.end &&
-	       span_equal(d->id, span_make(e->id, strlen(e->id)));
-}
-
-/* e is of the content that d names. 0, or refused: both can't be true. */
-static int agree(struct builder *b, const struct draft *d, uint32_t line, bool by_id)
-{
-	const struct entry *e = &b->other;
-	bool sizes = d->size != SIZE_UNKNOWN && e->size != SIZE_UNKNOWN && d->size != e->size;
-	char mine[QUOTE_MAX], other[QUOTE_MAX];
-
-	if (!sizes && (d->checksum.algo == CHECKSUM_NONE || e->checksum.algo == CHECKSUM_NONE ||
-		       checksum_equal(&d->checksum, &e->checksum)))
-		return 0;
-	return refuse(b->c, d->line, "%s has the %s of %s on line %u, but another %s (%s)",
-		      quote(mine, span_make(b->path.s, b->path.len)), by_id ? "id" : "checksum",
-		      quote(other, span_make(e->path, strlen(e->path))), line,
-		      sizes ? "size" : "checksum",
-		      by_id ? "give each content an id of its own" : "correct one of them");
-}
-
-/*
- * d will be the next row. It enters the table if it tells what those before it with that name do
- * not (that there is one, its size, its checksum), so that few of them are ever looked at.
- */
-static int add_content(struct builder *b, const struct draft *d, bool by_id)
-{
-	struct span name = by_id ? d->id
-				 : span_make((const char *)d->checksum.value,
-					     checksum_length(d->checksum.algo));
-	struct hash_index *index = by_id ? &b->ids : &b->checksums;
-	uint32_t hash = hash_of(b->seed, 0, name);
-	uint32_t pos = hash, ref;
-	bool known = false, size = d->size == SIZE_UNKNOWN;
-	bool checksum = d->checksum.algo == CHECKSUM_NONE;
-
-	while ((ref = hash_next(index, hash, &pos)) != HASH_NONE) {
-		int r = unpack_row(b->m, &b->m->row[ref], &b->other);
-
-		if (r < 0)
-			return r;
-		if (!same_content(d, &b->other, by_id))
-			continue;
-		r = agree(b, d, b->row_line[ref], by_id);
-		if (r < 0)
-			return r;
-		known = true;
-		size |= b->other.size != SIZE_UNKNOWN;
-		checksum |= b->other.checksum.algo != CHECKSUM_NONE;
-	}
-	return known && size && checksum ? 0 : hash_add(index, hash, b->m->count);
-}
-
-static int add_contents(struct builder *b, const struct draft *d)
-{
-	int r = d->id.s ? add_content(b, d, true) : 0;
-
-	return r == 0 && d->checksum.algo != CHECKSUM_NONE ? add_content(b, d, false) : r;
-}
+/* ---- names and places ---- */
 
 /* Directories of a list are directories already when something is in them, or when they come twice.
  */
@@ -411,7 +345,7 @@ static int add_file(struct builder *b, const struct draft *d, struct span path)
 		row.name = m->row[ref].name;
 		return add_again(b, d, ref, &row);
 	}
-	r = add_contents(b, d);
+	r = contents_add(&b->contents, d, path, b->row_line);
 	if (r == 0)
 		r = row_room(b);
 	if (r == 0)
@@ -464,8 +398,7 @@ int builder_finish(struct builder *b, struct manifest **ret)
 	int r;
 
 	hash_done(&b->names);
-	hash_done(&b->ids);
-	hash_done(&b->checksums);
+	contents_done(&b->contents);
 	blob_trim(&m->text);
 	strtree_freeze(&m->strings);
 	r = manifest_sort(m);

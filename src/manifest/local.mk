@@ -1,6 +1,7 @@
 librgetfs_a_SOURCES += \
 	src/manifest/builder.c src/manifest/builder.h \
 	src/manifest/checksum.c \
+	src/manifest/contents.c src/manifest/contents.h \
 	src/manifest/draft.c src/manifest/draft.h \
 	src/manifest/format.h \
 	src/manifest/format_json.c \

@@ -56,6 +56,8 @@ struct entry {
 };
 void entry_init(struct entry *e);
 void entry_done(struct entry *e);
+/* Of "Name: value": may it change what is sent? Those that only tell who asks may not. */
+bool header_names_content(const char *header);
 
 enum manifest_layout { LAYOUT_FLAT, LAYOUT_URL };
 

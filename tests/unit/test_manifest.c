@@ -262,6 +262,19 @@ START_TEST(counts)
 }
 END_TEST
 
+/* A second where each is compared with few, minutes where each is with all. */
+START_TEST(many_slices_of_one_id)
+{
+	struct strbuf t;
+
+	strbuf_init(&t, TEXT_MAX);
+	for (unsigned int i = 0; i < 50000; i++)
+		strbuf_addf(&t, "http://h/f\n out=f%u\n id=x\n range=%u-%u\n", i, i, i + 1);
+	manifest_put(taken(&t));
+	strbuf_done(&t);
+}
+END_TEST
+
 START_TEST(lengths)
 {
 	struct strbuf t;
@@ -561,6 +574,7 @@ int main(void)
 	tcase_add_test(t, good_files);
 	tcase_add_test(t, refused_files);
 	tcase_add_test(t, counts);
+	tcase_add_test(t, many_slices_of_one_id);
 	tcase_add_test(t, lengths);
 	tcase_add_test(t, longest_entry);
 	tcase_add_test(t, depth);

@@ -77,6 +77,7 @@ struct object_info {
 	uint64_t bytes_cached, bytes_durable, bytes_fetched, bytes_discarded;
 	uint64_t requests, retries, reads, read_hits;
 	enum object_state state;
+	uint64_t content;    /* the same for every entry of the object, of no other; not 0 */
 	uint64_t generation; /* grows with each new version */
 	bool length_unknown; /* the server gives none: size is what has come so far, at least 1 */
 	bool in_memory;	     /* somebody uses it, or did of late; what is fetched is among these */

@@ -40,6 +40,7 @@ int fs_facts(struct fs *fs, const struct tree_name *n, struct object_info *ret_i
 	if (ret_info->size == SIZE_UNKNOWN)
 		return -ENOENT;
 	*ret = (struct node_facts){
+		.content = ret_info->content,
 		.generation = ret_info->generation,
 		.size = ret_info->size,
 		.mtime = ret_info->mtime != MANIFEST_NO_TIME

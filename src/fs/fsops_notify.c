@@ -275,60 +275,64 @@ static void post(struct teller *t, uint64_t node, const struct tree_stale *stale
 		free(note);
 }
 
-/* As tree_changed(), for what o is now. */
-static int changed(struct notifier *n, struct object *o, struct object_info *ret_info,
-		   struct tree_stale *ret)
+/* As tree_changed(), for what o is now. Returns how many names the kernel has of it. */
+static size_t changed(struct notifier *n, struct object *o, struct object_info *ret_info,
+		      struct tree_stale **ret)
 {
 	struct object_info info;
 	struct node_facts facts;
-	struct manifest *m;
-	uint32_t index;
-	int r;
+	size_t count = 0;
 
 	object_info(o, &info);
 	if (info.generation > 1 || info.length_unknown)
 		(void)notifier_keep(n, o); /* without memory its nodes are looked up again */
-	m = object_manifest(o, &index);
 	facts = (struct node_facts){
+		.content = info.content,
 		.generation = info.generation,
 		.size = info.size,
 		.mode = info.length_unknown ? NODE_DIRECT : NODE_CACHED,
 	};
 	*ret_info = info;
-	r = tree_changed(n->fs->tree, m, index, &facts, ret);
-	manifest_put(m);
-	return r;
+	*ret = NULL;
+	(void)tree_changed(n->fs->tree, &facts, ret, &count);
+	return count;
 }
 
 void notifier_changed(struct notifier *n, struct object *o)
 {
 	struct object_info info;
-	struct tree_stale stale;
-	int r = changed(n, o, &info, &stale);
+	struct tree_stale *stale;
+	size_t count = changed(n, o, &info, &stale);
 
-	/* The node is superseded at once; the kernel hears of it when it can. */
-	if (r == 0)
-		post(&n->teller[TELL_NAMES], 0, &stale);
-	else if (r > 0 && info.state == OBJECT_COMPLETE)
-		post(&n->teller[TELL_NAMES], stale.node, NULL);
+	/* The nodes are superseded at once; the kernel hears of it when it can. */
+	for (size_t i = 0; i < count; i++) {
+		if (stale[i].changed)
+			post(&n->teller[TELL_NAMES], 0, &stale[i]);
+		else if (info.state == OBJECT_COMPLETE)
+			post(&n->teller[TELL_NAMES], stale[i].node, NULL);
+	}
+	free(stale);
 }
 
 void notifier_forget(struct notifier *n, struct object *o)
 {
 	struct object_info info;
-	struct tree_stale stale;
-	int r = changed(n, o, &info, &stale);
+	struct tree_stale *stale;
+	size_t count = changed(n, o, &info, &stale);
 
 	/*
-	 * The kernel keeps a page locked that somebody waits for: the name gets a node without
+	 * The kernel keeps a page locked that somebody waits for: the names get a node without
 	 * any.
 	 */
-	if (r > 0 && info.waiters > 0)
-		tree_supersede(n->fs->tree, stale.node);
-	if (r == 0 || (r > 0 && info.waiters > 0))
-		post(&n->teller[TELL_NAMES], 0, &stale);
-	else if (r > 0)
-		post(&n->teller[TELL_PAGES], stale.node, NULL);
+	for (size_t i = 0; i < count; i++) {
+		if (!stale[i].changed && info.waiters > 0)
+			tree_supersede(n->fs->tree, stale[i].node);
+		if (stale[i].changed || info.waiters > 0)
+			post(&n->teller[TELL_NAMES], 0, &stale[i]);
+		else
+			post(&n->teller[TELL_PAGES], stale[i].node, NULL);
+	}
+	free(stale);
 }
 
 static bool told_locked(const struct notifier *n, const uint64_t *posted) REQUIRES(n->lock);

@@ -1,11 +1,11 @@
 /*
- * nodes.c - the tree's own table: nodes by nodeid, and the current node of an entry or directory
+ * nodes.c - the table of nodes: by nodeid, by object, and the current one of an entry or directory
  *
- * Two chained hash tables over the same nodes. No lock of its own, no I/O: tree.c holds RANK_TREE.
+ * Three chained hash tables of the same nodes. No lock of its own, no I/O: tree.c holds RANK_TREE.
  *
  * Always true:
  *   N1  every node is in the chain of its id; exactly the nodes that are not superseded are in a
- *       key chain.
+ *       key chain, and of these the files in a content chain.
  *   N2  no two nodes in the key chains are of the same entry or directory.
  */
 #include "fs/nodes.h"
@@ -34,10 +34,12 @@ int nodes_init(struct node_table *t)
 	t->buckets = BUCKETS_FIRST;
 	t->ids = calloc(t->buckets, sizeof(*t->ids));
 	t->keys = calloc(t->buckets, sizeof(*t->keys));
-	if (t->ids && t->keys)
+	t->contents = calloc(t->buckets, sizeof(*t->contents));
+	if (t->ids && t->keys && t->contents)
 		return 0;
 	free(t->ids);
 	free(t->keys);
+	free(t->contents);
 	return -ENOMEM;
 }
 
@@ -53,6 +55,7 @@ void nodes_done(struct node_table *t)
 	}
 	free(t->ids);
 	free(t->keys);
+	free(t->contents);
 }
 
 struct node *nodes_next(const struct node_table *t, const struct node *n)
@@ -85,6 +88,11 @@ static void link_key(struct node_table *t, struct node *n)
 
 	n->by_key = *head;
 	*head = n;
+	if (n->directory)
+		return;
+	head = &t->contents[bucket(t, n->facts.content)];
+	n->by_content = *head;
+	*head = n;
 }
 
 static void unlink_key(struct node_table *t, struct node *n)
@@ -95,13 +103,22 @@ static void unlink_key(struct node_table *t, struct node *n)
 		at = &(*at)->by_key;
 	*at = n->by_key;
 	n->by_key = NULL;
+	if (n->directory)
+		return;
+	at = &t->contents[bucket(t, n->facts.content)];
+	while (*at != n)
+		at = &(*at)->by_content;
+	*at = n->by_content;
+	n->by_content = NULL;
 }
 
 void nodes_rekey(struct node_table *t)
 {
 	memset(t->keys, 0, t->buckets * sizeof(*t->keys));
+	memset(t->contents, 0, t->buckets * sizeof(*t->contents));
 	for (struct node *n = nodes_next(t, NULL); n; n = nodes_next(t, n)) {
 		n->by_key = NULL;
+		n->by_content = NULL;
 		if (!n->superseded)
 			link_key(t, n);
 	}
@@ -113,15 +130,19 @@ static void grow(struct node_table *t)
 	struct node **old = t->ids;
 	struct node **ids = calloc(buckets * 2, sizeof(*ids));
 	struct node **keys = calloc(buckets * 2, sizeof(*keys));
+	struct node **contents = calloc(buckets * 2, sizeof(*contents));
 
-	if (!ids || !keys) {
+	if (!ids || !keys || !contents) {
 		free(ids);
 		free(keys);
+		free(contents);
 		return;
 	}
 	free(t->keys);
+	free(t->contents);
 	t->ids = ids;
 	t->keys = keys;
+	t->contents = contents;
 	t->buckets = buckets * 2;
 	for (size_t i = 0; i < buckets; i++) {
 		while (old[i]) {
@@ -173,6 +194,16 @@ struct node *nodes_current(const struct node_table *t, bool directory, uint32_t 
 
 	while (n && (n->directory != directory || n->index != index))
 		n = n->by_key;
+	return n;
+}
+
+struct node *nodes_of_content(const struct node_table *t, uint64_t content,
+			      const struct node *after)
+{
+	struct node *n = after ? after->by_content : t->contents[bucket(t, content)];
+
+	while (n && n->facts.content != content)
+		n = n->by_content;
 	return n;
 }
 

@@ -1,5 +1,5 @@
 /*
- * nodes.h - the tree's own table: nodes by nodeid, and the current node of an entry or directory
+ * nodes.h - the table of nodes: by nodeid, by object, and the current one of an entry or directory
  *
  * Only tree.c and its reload use it, under the tree's lock.
  */
@@ -10,8 +10,9 @@
 #include "fs/tree.h"
 
 struct node {
-	struct node *by_id;  /* next in its chain */
-	struct node *by_key; /* the same, while it is current */
+	struct node *by_id;	 /* next in its chain */
+	struct node *by_key;	 /* the same, while it is current */
+	struct node *by_content; /* the same, a file's */
 	uint64_t id, ino;
 	uint64_t parent; /* nodeid it was last found under */
 	uint64_t lookups;
@@ -23,8 +24,8 @@ struct node {
 };
 
 struct node_table {
-	struct node **ids, **keys; /* chains; both of size buckets */
-	size_t buckets;		   /* a power of two */
+	struct node **ids, **keys, **contents; /* chains; each of size buckets */
+	size_t buckets;			       /* a power of two */
 	size_t count;
 };
 
@@ -40,10 +41,13 @@ int nodes_init(struct node_table *t);
 void nodes_done(struct node_table *t);
 /* Grows the table when it is full; if there is no memory for that, chains get longer. */
 void nodes_add(struct node_table *t, struct node *n);
-/* Out of both chains and freed. */
+/* Out of its chains and freed. */
 void nodes_remove(struct node_table *t, struct node *n);
 struct node *nodes_by_id(const struct node_table *t, uint64_t id);
 struct node *nodes_current(const struct node_table *t, bool directory, uint32_t index);
+/* The next one after that (NULL: the first) of the current ones of content. */
+struct node *nodes_of_content(const struct node_table *t, uint64_t content,
+			      const struct node *after);
 /* No longer the current one of its name; it stays in the table until the kernel forgets it. */
 void nodes_supersede(struct node_table *t, struct node *n);
 /* Enter every node that is not superseded by its (changed) index again. */

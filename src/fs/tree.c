@@ -240,61 +240,58 @@ void tree_supersede(struct tree *t, uint64_t id)
 	mtx_unlock(&t->lock);
 }
 
-/* Follow "a/b/c" from the root. 0 or -ENOENT. */
-static int walk(const struct manifest *m, const char *path, struct manifest_child *ret)
+/* What the kernel has of n, which is current. 0 or -ENOMEM. */
+static int stale_fill_locked(struct tree *t, const struct node *n, struct tree_stale *ret)
+	REQUIRES(t->lock)
 {
-	uint32_t dir = 0;
-
-	for (;;) {
-		const char *slash = strchrnul(path, '/');
-		int r = manifest_lookup(m, dir, path, (size_t)(slash - path), ret);
-
-		if (r < 0 || !*slash)
-			return r;
-		if (!ret->directory)
-			return -ENOENT;
-		dir = ret->index;
-		path = slash + 1;
-	}
-}
-
-int tree_changed(struct tree *t, struct manifest *m, uint32_t index, const struct node_facts *f,
-		 struct tree_stale *ret)
-{
-	struct manifest *now = tree_manifest(t);
-	struct manifest_child child = {.index = index};
-	struct entry e;
-	struct node *n;
 	const char *name;
+	struct entry e;
 	int r;
 
 	entry_init(&e);
-	r = manifest_entry(m, index, &e);
-	if (r == 0 && now != m)
-		r = walk(now, e.path, &child);
-	if (r < 0)
-		goto out;
-
-	r = -ENOENT;
-	name = strrchr(e.path, '/');
-	name = name ? name + 1 : e.path;
-	mtx_lock(&t->lock);
-	/* Replaced in between: tree_replace() has told the kernel about every node that changed. */
-	n = t->manifest == now && !child.directory ? nodes_current(&t->nodes, false, child.index)
-						   : NULL;
-	if (n) {
+	r = manifest_entry(t->manifest, n->index, &e);
+	if (r == 0) {
+		name = strrchr(e.path, '/');
+		name = name ? name + 1 : e.path;
 		ret->parent = n->parent;
 		ret->node = n->id;
 		ret->len = strnlen(name, sizeof(ret->name) - 1);
 		memcpy(ret->name, name, ret->len);
-		ret->name[ret->len] = '\0';
-		r = facts_equal(&n->facts, f);
-		if (!r)
+	}
+	entry_done(&e);
+	return r;
+}
+
+int tree_changed(struct tree *t, const struct node_facts *f, struct tree_stale **ret,
+		 size_t *ret_count)
+{
+	struct node *n, *next;
+	struct tree_stale *list;
+	size_t room = 0, count = 0;
+	int r = -ENOMEM;
+
+	mtx_lock(&t->lock);
+	for (n = nodes_of_content(&t->nodes, f->content, NULL); n;
+	     n = nodes_of_content(&t->nodes, f->content, n))
+		room++;
+	list = calloc(room + 1, sizeof(*list));
+	if (!list)
+		goto out;
+	for (n = nodes_of_content(&t->nodes, f->content, NULL); n; n = next) {
+		next = nodes_of_content(&t->nodes, f->content, n);
+		r = stale_fill_locked(t, n, &list[count]);
+		if (r < 0)
+			goto out;
+		list[count].changed = !facts_equal(&n->facts, f);
+		if (list[count++].changed)
 			nodes_supersede(&t->nodes, n);
 	}
-	mtx_unlock(&t->lock);
+	*ret = list;
+	*ret_count = count;
+	list = NULL;
+	r = 0;
 out:
-	entry_done(&e);
-	manifest_put(now);
+	mtx_unlock(&t->lock);
+	free(list);
 	return r;
 }

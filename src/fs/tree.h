@@ -27,6 +27,7 @@ enum node_mode {
 
 /* What a node shows, fixed when it is made (the size of a NODE_DIRECT grows). */
 struct node_facts {
+	uint64_t content;    /* of which object it is, by whatever name; 0 for directories */
 	uint64_t generation; /* of the object, 0 for directories */
 	uint64_t size;
 	int64_t mtime;
@@ -86,17 +87,17 @@ void node_view_done(struct node_view *v);
 struct tree_stale {
 	uint64_t parent;
 	uint64_t node;	/* what the name led to; 0: nothing */
+	bool changed;	/* that had other facts, and is superseded */
 	char name[256]; /* terminated */
 	size_t len;
 };
 
 /*
- * Entry index of m (an older manifest is looked up by path) has these facts now. 0: its node had
- * others and is superseded, *ret says what to tell the kernel. 1: it has these already; *ret names
- * it. -ENOENT: there is no node.
+ * The object of f->content has these facts now: nodes that have others are superseded. 0 and what
+ * the kernel has of it, by every name, to be freed; -ENOMEM: each is superseded when it is opened.
  */
-int tree_changed(struct tree *t, struct manifest *m, uint32_t index, const struct node_facts *f,
-		 struct tree_stale *ret);
+int tree_changed(struct tree *t, const struct node_facts *f, struct tree_stale **ret,
+		 size_t *ret_count);
 /* An open found the object at another version: id is superseded from now on. */
 void tree_supersede(struct tree *t, uint64_t id);
 

@@ -99,6 +99,7 @@ e2e_tests = \
 	tests/e2e/strided.t \
 	tests/e2e/thousand-parked.t \
 	tests/e2e/tls.t \
+	tests/e2e/two-names.t \
 	tests/e2e/two-owners.t \
 	tests/e2e/unmount-at-once.t \
 	tests/e2e/verify.t \

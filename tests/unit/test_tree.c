@@ -196,26 +196,45 @@ START_TEST(another_version_is_another_node)
 }
 END_TEST
 
+/* What tree_changed() tells of f, in no order; how many. */
+static size_t change(struct tree *t, struct node_facts f, struct tree_stale *ret, size_t room)
+{
+	struct tree_stale *list;
+	size_t count;
+
+	ck_assert_int_eq(tree_changed(t, &f, &list, &count), 0);
+	ck_assert_uint_le(count, room);
+	memcpy(ret, list, count * sizeof(*list));
+	free(list);
+	return count;
+}
+
 START_TEST(a_change_names_what_to_forget)
 {
+	struct node_facts one = {.content = 7, .generation = 1, .size = 10}, two = one, other = one;
 	struct tree *t = tree_of(TREE);
-	struct manifest *m = tree_manifest(t);
-	struct manifest *older = load("http://h/1\n out=a/x\n size=10\nhttp://h/0\n out=gone\n");
 	uint64_t a = enter(t, TREE_ROOT, "a", none);
-	uint64_t x = enter(t, a, "x", v1);
-	struct tree_stale s;
+	uint64_t x = enter(t, a, "x", one), z = enter(t, TREE_ROOT, "z", one), y;
+	struct tree_stale s[3];
 
-	/* Entry 0 is a/x in both. */
-	ck_assert_int_eq(tree_changed(t, m, 0, &v1, &s), 1);
-	ck_assert_int_eq(tree_changed(t, m, 1, &v2, &s), -ENOENT); /* no node */
-	ck_assert_int_eq(tree_changed(t, older, 0, &v2, &s), 0);
-	ck_assert_uint_eq(s.parent, a);
-	ck_assert_str_eq(s.name, "x");
-	ck_assert(superseded(t, x));
-	ck_assert_int_eq(tree_changed(t, m, 0, &v2, &s), -ENOENT); /* said already */
-	ck_assert_int_eq(tree_changed(t, older, 1, &v2, &s), -ENOENT);
-	manifest_put(older);
-	manifest_put(m);
+	other.content = 8;
+	two.generation = 2;
+	y = enter(t, a, "y", other);
+	ck_assert_uint_eq(change(t, one, s, 3), 2);
+	ck_assert(!s[0].changed && !s[1].changed);
+	ck_assert_uint_eq(s[0].node + s[1].node, x + z);
+	ck_assert_uint_eq(change(t, two, s, 3), 2);
+	ck_assert(s[0].changed && s[1].changed);
+	for (int i = 0; i < 2; i++) {
+		bool is_x = s[i].node == x;
+
+		ck_assert_uint_eq(s[i].parent, is_x ? a : TREE_ROOT);
+		ck_assert_str_eq(s[i].name, is_x ? "x" : "z");
+		ck_assert_uint_eq(s[i].len, 1);
+	}
+	ck_assert(superseded(t, x) && superseded(t, z) && !superseded(t, y));
+	ck_assert_uint_eq(change(t, two, s, 3), 0); /* said already */
+	ck_assert_uint_eq(enter(t, a, "y", other), y);
 	tree_free(t);
 }
 END_TEST

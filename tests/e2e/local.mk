@@ -63,6 +63,7 @@ e2e_tests = \
 	tests/e2e/orders.t \
 	tests/e2e/origin.t \
 	tests/e2e/origin-gone.t \
+	tests/e2e/owner.t \
 	tests/e2e/probes.t \
 	tests/e2e/programs-copy.t \
 	tests/e2e/programs-exec.t \

@@ -72,8 +72,8 @@ void fs_op_getattr(fuse_req_t req, fuse_ino_t ino, struct fuse_file_info *fi);
 void fs_op_forget(fuse_req_t req, fuse_ino_t ino, uint64_t count);
 void fs_op_forget_multi(fuse_req_t req, size_t count, struct fuse_forget_data *forgets);
 /*
- * What is known of the file n decides its facts. 0; -ENOENT: its size must be asked first, so it can
- * have no node yet; another -errno. An object without a length is kept in memory from then on.
+ * What is known of the file n decides its facts. 0; -ENOENT: its size must be asked first, so it
+ * can have no node yet; another -errno. An object without a length is kept in memory from then on.
  */
 int fs_facts(struct fs *fs, const struct tree_name *n, struct object_info *ret_info,
 	     struct node_facts *ret);

@@ -198,7 +198,8 @@ int contents_add(struct contents *k, const struct draft *d, struct span path,
 
 	if (d->id.s)
 		r = add(k, d, path, row_line, &k->ids,
-			hash_of(k->seed, (uint32_t)d->slice.off, d->id), BY_ID);
+			hash_of(k->seed, (uint32_t)(d->slice.off ^ d->slice.off >> 32), d->id),
+			BY_ID);
 	if (r == 0 && d->checksum.algo != CHECKSUM_NONE) {
 		tail = span_make((const char *)d->checksum.value,
 				 checksum_length(d->checksum.algo));

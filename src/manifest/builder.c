@@ -264,6 +264,33 @@ static bool details_equal(const struct entry *a, const struct entry *b)
 	return true;
 }
 
+/*
+ * Would --layout=url tell d and first, which have one path now, apart? Not where both were named so
+ * by the list, nor where their URLs differ in the query alone.
+ */
+static bool layout_helps(struct builder *b, const struct draft *d, const struct entry *first)
+{
+	struct span url = span_make(first->url[0], strlen(first->url[0]));
+	const char *last = strrchr(first->path, '/');
+	struct strbuf mine, other;
+	bool helps;
+
+	if (b->opt.layout == LAYOUT_URL)
+		return false;
+	strbuf_init(&mine, NAME_PATH_MAX + URL_MAX);
+	strbuf_init(&other, NAME_PATH_MAX + URL_MAX);
+	if (d->out.s)
+		helps = name_of_url(b->c, d->line, url, LAYOUT_FLAT, &mine) == 0 &&
+			strcmp(mine.s, last ? last + 1 : first->path) == 0;
+	else
+		helps = name_of_url(b->c, d->line, d->url[0], LAYOUT_URL, &mine) == 0 &&
+			name_of_url(b->c, d->line, url, LAYOUT_URL, &other) == 0 &&
+			strcmp(mine.s, other.s) != 0;
+	strbuf_done(&mine);
+	strbuf_done(&other);
+	return helps;
+}
+
 /* A path that row old has already: the same entry again is dropped, another one refused. */
 static int add_again(struct builder *b, const struct draft *d, uint32_t old, struct row *row)
 {
@@ -280,15 +307,12 @@ static int add_again(struct builder *b, const struct draft *d, uint32_t old, str
 	if (r < 0)
 		goto out;
 	if (!urls_equal(&first, &second)) {
-		r = refuse(
-			b->c, d->line,
-			b->opt.layout == LAYOUT_URL
-				? "%s is on line %u already, with another URL (give one of them another "
-				  "name with %s)"
-				: "%s is on line %u already, with another URL (mount with --layout=url, or "
-				  "give one of them another name with %s)",
-			quote(text, span_make(first.path, strlen(first.path))), line,
-			b->c->path_key);
+		r = refuse(b->c, d->line,
+			   "%s is on line %u already, with another URL (%sgive one of them another "
+			   "name with %s)",
+			   quote(text, span_make(first.path, strlen(first.path))), line,
+			   layout_helps(b, d, &first) ? "mount with --layout=url, or " : "",
+			   b->c->path_key);
 	} else if (!details_equal(&first, &second)) {
 		r = refuse(b->c, d->line,
 			   "%s is on line %u already, and the two say different things of it "

@@ -176,7 +176,8 @@ int control_question_connect(struct control_question *q, const char *mountpoint,
 				"%s: the daemon of this mount is dead (rgetfs unmount %s frees it)",
 				mountpoint, mountpoint);
 		else if (r == -ENODATA || r == -EOPNOTSUPP)
-			snprintf(error, CONTROL_ERROR_MAX, "%s: not a mountpoint of rgetfs",
+			snprintf(error, CONTROL_ERROR_MAX,
+				 "%s: not a mountpoint of rgetfs (rgetfs status lists them)",
 				 mountpoint);
 		else if (r == -ETIMEDOUT)
 			snprintf(error, CONTROL_ERROR_MAX, "%s: " CONTROL_SILENT, mountpoint);

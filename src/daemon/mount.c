@@ -108,7 +108,8 @@ static int prepare_cache(struct mount *mt, char error[MANIFEST_ERROR_MAX])
 	if (r == 0)
 		r = path_resolve(root, &real);
 	if (r < 0) {
-		snprintf(error, MANIFEST_ERROR_MAX, "%s: %s", root ? root : "cache", strerror(-r));
+		snprintf(error, MANIFEST_ERROR_MAX, "%s: %s (give another --cache-dir)",
+			 root ? root : "cache", strerror(-r));
 		goto out;
 	}
 	r = cache_dir(real, mt->cfg->cache_name, mt->source.identity, &mt->cache);
@@ -139,7 +140,8 @@ static int check_outside(struct mount *mt, char error[MANIFEST_ERROR_MAX])
 		int r = places[i].path ? path_resolve(places[i].path, &real) : 0;
 
 		if (r < 0) {
-			snprintf(error, MANIFEST_ERROR_MAX, "%s: %s", places[i].path, strerror(-r));
+			snprintf(error, MANIFEST_ERROR_MAX, "%s: %s (%s)", places[i].path,
+				 strerror(-r), places[i].hint);
 			return r;
 		}
 		inside = real && path_within(mt->point, real);
@@ -174,7 +176,8 @@ static int check_log(const char *path, char error[MANIFEST_ERROR_MAX])
 	int r = fd < 0 ? -errno : 0;
 
 	if (r < 0)
-		snprintf(error, MANIFEST_ERROR_MAX, "%s: %s", path, strerror(-r));
+		snprintf(error, MANIFEST_ERROR_MAX, "%s: %s (give another --log-file)", path,
+			 strerror(-r));
 	else if (path)
 		close(fd);
 	return r;

@@ -267,7 +267,8 @@ static int load_file(const struct source *s, struct manifest_options *opt, struc
 	if (fd >= 0)
 		close(fd);
 	if (r < 0) {
-		snprintf(error, MANIFEST_ERROR_MAX, "%s: %s", s->shown, strerror(-r));
+		snprintf(error, MANIFEST_ERROR_MAX, "%s: %s%s", s->shown, strerror(-r),
+			 r == -EISDIR ? " (give a file with URLs, one a line)" : "");
 		return r;
 	}
 	opt->default_mtime = st.st_mtime;

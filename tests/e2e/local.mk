@@ -48,6 +48,7 @@ e2e_tests = \
 	tests/e2e/many-entries.t \
 	tests/e2e/many-hosts.t \
 	tests/e2e/many-stalled.t \
+	tests/e2e/mistakes.t \
 	tests/e2e/mount-life.t \
 	tests/e2e/names.t \
 	tests/e2e/nginx.t \

@@ -543,6 +543,11 @@ int fs_replace(struct fs *fs, struct manifest *m, int64_t dir_mtime)
 		.ctx = fs,
 	};
 
+	int r;
+
 	atomic_store(&fs->dir_mtime, dir_mtime);
-	return tree_replace(fs->tree, m, &replace);
+	r = tree_replace(fs->tree, m, &replace);
+	/* What the engine has adopted has changed before, and its names are told by the notifier. */
+	fs_forget_wait(fs);
+	return r;
 }

@@ -542,7 +542,6 @@ int fs_replace(struct fs *fs, struct manifest *m, int64_t dir_mtime)
 		.tell_dir = tell_dir,
 		.ctx = fs,
 	};
-
 	int r;
 
 	atomic_store(&fs->dir_mtime, dir_mtime);

@@ -188,6 +188,14 @@ void fs_op_read(fuse_req_t req, fuse_ino_t ino, size_t size, off_t off, struct f
 	struct read *rd;
 
 	(void)ino;
+	if (f->direct && !fi->lock_owner) {
+		/*
+		 * For the page cache, which direct I/O passes by: sendfile, splice or a private
+		 * mapping, and the kernel takes the size it knows for the end.
+		 */
+		fuse_reply_err(req, EINVAL);
+		return;
+	}
 	/* A direct one's size is unknown until it has come to its end: then it is no bound yet. */
 	r = range_intersect(r, range_make(0, handle_size(f->handle)));
 	if (range_empty(r)) {

@@ -56,6 +56,7 @@ e2e_tests = \
 	tests/e2e/no-length.t \
 	tests/e2e/stream-known.t \
 	tests/e2e/stream-sizes.t \
+	tests/e2e/stream-spliced.t \
 	tests/e2e/no-ranges-told.t \
 	tests/e2e/no-total.t \
 	tests/e2e/no-waste.t \

@@ -194,7 +194,7 @@ static void read_content_encoding(struct http_resp *r, struct value v)
 
 static void read_transfer_encoding(struct http_resp *r, struct value v)
 {
-	r->own.chunked = true;
+	r->chunked = true;
 	if (list_has_other_than(v, "identity", "chunked"))
 		r->encoded = true;
 }
@@ -469,7 +469,7 @@ static void settle(struct http_resp *r)
 	int64_t at = r->own.retry_at_s;
 
 	/* RFC 9112 6.3: Transfer-Encoding overrides. */
-	r->has_length = r->own.length_seen && !r->own.chunked && !r->malformed;
+	r->has_length = r->own.length_seen && !r->chunked && !r->malformed;
 	r->length = r->has_length ? r->own.length : 0;
 
 	r->validator.size = SIZE_UNKNOWN;

@@ -40,6 +40,7 @@ struct http_resp {
 	bool malformed; /* conflicting or unparsable framing: Content-Length twice, … */
 	bool has_length;
 	uint64_t length;	/* Content-Length */
+	bool chunked;		/* the body itself tells where it ends */
 	bool has_content_range; /* the header was there */
 	bool content_range_ok;	/* … and parsed, in bytes */
 	struct range range;	/* … to this */
@@ -61,7 +62,7 @@ struct http_resp {
 
 	/* http.c's own: what the fields above are worked out from */
 	struct {
-		bool length_seen, etag_seen, chunked;
+		bool length_seen, etag_seen;
 		bool ended; /* the empty line came: trailers change nothing */
 		uint64_t length;
 		int64_t retry_delay_s, retry_at_s;   /* Retry-After: seconds, or a date */

@@ -209,7 +209,7 @@ enum verdict http_judge_length(const struct http_want *want, const struct http_r
 	 * Only chunks have an end of their own. Something dying may write it as well: what we know
 	 * from the server itself is not given up for that.
 	 */
-	if (ended && bytes < want->size && resp->own.chunked && want->size_pinned)
+	if (ended && bytes < want->size && resp->chunked && want->size_pinned)
 		return VERDICT_SIZE;
 	return VERDICT_WHOLE;
 }

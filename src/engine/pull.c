@@ -176,11 +176,19 @@ static void pull_on_body(void *user, uint64_t wire, struct chunk *chunk)
 		memmove(chunk->data, chunk->data + skip, chunk->len);
 		wire += skip;
 	}
-	if (p->probe || chunk->len == 0) {
+	if (p->probe || p->mismatch || chunk->len == 0) {
 		chunk_free(chunk);
 		return;
 	}
 	off = to_object(p, wire);
+	/* A whole body passes what is there: a proof where the head of the answer has none. */
+	if (atomic_load(&p->whole) &&
+	    version_contradicts(p->version, off, chunk->data, chunk->len)) {
+		p->mismatch = true;
+		fetch_cancel(p->fetch, p->transfer, true);
+		chunk_free(chunk);
+		return;
+	}
 	atomic_store(&p->pos, off + chunk->len);
 	whole = block_floor(chunk->len);
 	if (version_size(p->version) != SIZE_UNKNOWN || whole == chunk->len) {
@@ -204,13 +212,15 @@ static void pull_on_progress(void *user, uint64_t wire)
 		engine_post(p->e, &p->progress_msg, pull_progressed);
 }
 
-/* The stream is over, so now its length is known. */
-static void finish_stream(struct pull *p)
+/* The stream is over, so now its length is known. told: it said so itself, it was not just cut. */
+static void finish_stream(struct pull *p, bool told)
 {
 	uint64_t size = p->tail ? p->tail_off + p->tail->len : to_object(p, p->result.pos);
 
 	if (version_set_size(p->version, size) < 0) {
-		p->result.verdict = VERDICT_SHORT;
+		/* More than that is there, of a longer one. */
+		p->mismatch = told;
+		p->result.verdict = told ? VERDICT_CHANGED : VERDICT_SHORT;
 		return;
 	}
 	p->stream_size = size;
@@ -241,9 +251,9 @@ static void pull_on_end(void *user, const struct transfer_result *res, const str
 		p->total = answered_size(p, resp->total != SIZE_UNKNOWN ? resp->total
 									: resp->validator.size);
 	}
-	if (p->answered && atomic_load(&p->whole) && res->verdict <= VERDICT_WHOLE &&
-	    version_size(p->version) == SIZE_UNKNOWN)
-		finish_stream(p);
+	if (p->answered && !p->mismatch && atomic_load(&p->whole) &&
+	    res->verdict <= VERDICT_WHOLE && version_size(p->version) == SIZE_UNKNOWN)
+		finish_stream(p, resp && resp->chunked);
 	if (p->tail)
 		chunk_free(p->tail);
 	p->tail = NULL;

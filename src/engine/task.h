@@ -150,7 +150,7 @@ struct pull {
 	struct validator got;
 	int64_t date;	      /* the server's, VALIDATOR_NO_TIME */
 	bool answered;	      /* head() was called and the answer is of our version */
-	bool mismatch;	      /* … is not */
+	bool mismatch;	      /* … is not, or its body is not */
 	bool untrue;	      /* its body was kept, and was not the object */
 	bool no_total;	      /* … is, but nobody knows the size, and it does not tell */
 	bool ask_again;	      /* only If-Range was refused: the range may be had without it */

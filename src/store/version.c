@@ -540,6 +540,36 @@ const struct object_key *version_key(const struct version *v)
 	return &v->rec->key;
 }
 
+/* The sum of the block at off as it was received, and how long it is. False: it is not present. */
+static bool block_sum(struct version *v, uint64_t off, size_t *ret_len, uint64_t *ret_sum)
+{
+	struct extent x;
+	bool there;
+
+	mtx_lock(&v->lock);
+	there = !v->loading && !extmap_next(v->map, off, &x) && x.range.off <= off && !x.evicting;
+	if (there) {
+		*ret_len = version_block_len(v, off);
+		*ret_sum = x.sums[(off - x.range.off) >> BLOCK_SHIFT];
+	}
+	mtx_unlock(&v->lock);
+	return there;
+}
+
+bool version_contradicts(struct version *v, uint64_t off, const void *data, size_t len)
+{
+	const unsigned char *bytes = data;
+	size_t block;
+	uint64_t sum;
+
+	for (size_t at = 0; at < len; at += BLOCK_SIZE) {
+		if (block_sum(v, off + at, &block, &sum) && block <= len - at &&
+		    XXH3_64bits(bytes + at, block) != sum)
+			return true;
+	}
+	return false;
+}
+
 uint64_t version_size(struct version *v)
 {
 	uint64_t size;

@@ -82,6 +82,13 @@ bool version_awaited(struct version *v, struct range r);
 
 /* Of its object; lives as long as the store. */
 const struct object_key *version_key(const struct version *v);
+
+/*
+ * Of data, received for off (a block border): is one of its whole blocks present with other bytes?
+ * Then the two were not received from one version. Any thread, no I/O.
+ */
+bool version_contradicts(struct version *v, uint64_t off, const void *data, size_t len);
+
 uint64_t version_size(struct version *v); /* SIZE_UNKNOWN */
 /*
  * 0 or -EINVAL (another one is known, or bytes lie past it). Waiters that reach past it are told so

@@ -105,6 +105,7 @@ e2e_tests = \
 	tests/e2e/two-names.t \
 	tests/e2e/two-owners.t \
 	tests/e2e/unmount-at-once.t \
+	tests/e2e/unproven.t \
 	tests/e2e/verify.t \
 	tests/e2e/wrong-bytes.t \
 	tests/e2e/wrong-clock.t

@@ -322,8 +322,9 @@ void opening_end_locked(struct object *o) REQUIRES(o->e->lock);
 /* The current version, opened if it is not: *ret is a reference. Any thread. 0, -ENOMEM or -ESTALE.
  */
 int object_version(struct object *o, uint64_t generation, bool handle, struct version **ret);
-/* Nobody has told its size yet, nor that there is none. */
-bool object_unsized(struct object *o);
+/* 0; -ESTALE: it has another generation (0: any) by now; -EIO: nobody has told its size yet, nor that
+ * there is none. */
+int object_openable(struct object *o, uint64_t generation);
 /* Engine thread: nobody may be using o any more; see whether that is so, and keep it for later if
  * it is. */
 void object_rest(struct object *o);

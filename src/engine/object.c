@@ -464,19 +464,24 @@ int object_version(struct object *o, uint64_t generation, bool handle, struct ve
 	}
 }
 
-bool object_unsized(struct object *o)
+int object_openable(struct object *o, uint64_t generation)
 {
-	bool unknown;
+	int r = 0;
 
 	mtx_lock(&o->e->lock);
-	unknown = o->size == SIZE_UNKNOWN && !o->length_unknown;
+	if (generation && o->generation != generation)
+		r = -ESTALE; /* first: whoever looks the name up again asks the size, too */
+	else if (o->size == SIZE_UNKNOWN && !o->length_unknown)
+		r = -EIO;
 	mtx_unlock(&o->e->lock);
-	return unknown;
+	return r;
 }
 
 int object_hold(struct object *o, uint64_t generation, struct version **ret)
 {
-	return object_unsized(o) ? -EIO : object_version(o, generation, false, ret);
+	int r = object_openable(o, generation);
+
+	return r < 0 ? r : object_version(o, generation, false, ret);
 }
 
 void object_release(struct object *o)

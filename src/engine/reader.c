@@ -434,10 +434,10 @@ static struct origin *object_origin(struct object *o)
 int object_open(struct object *o, uint64_t generation, struct handle **ret)
 {
 	struct handle *h;
-	int r;
+	int r = object_openable(o, generation);
 
-	if (object_unsized(o))
-		return -EIO;
+	if (r < 0)
+		return r;
 	h = calloc(1, sizeof(*h));
 	if (!h)
 		return -ENOMEM;

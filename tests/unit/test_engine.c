@@ -752,6 +752,34 @@ START_TEST(another_version_is_never_mixed_in)
 }
 END_TEST
 
+/* A node of the version before must be looked up again, also while the new one's size is unknown. */
+START_TEST(another_version_without_a_size_is_stale)
+{
+	struct handle *old, *late;
+	struct object_info info;
+	unsigned char byte;
+	struct object *o;
+	struct lab l;
+
+	lab_init(&l, (const char *[]){"/a size=5000001 etag=strong", NULL});
+	lab_start(&l, "@/a\n");
+	o = lab_object(&l, 0);
+	ck_assert_int_eq(lab_probe(o), 0);
+	old = lab_open(o);
+	ck_assert_int_eq(lab_compare(old, "/a", 0, 0, 1000, 1000), 0);
+	lab_ctl(&l, "/a size=5000001 etag=strong version=1 ranges=no fault=chunked");
+	ck_assert_int_eq(lab_read(old, 4900000, &byte, 1), -EIO);
+	object_info(o, &info);
+	ck_assert_uint_eq(info.generation, 2);
+	ck_assert_uint_eq(info.size, SIZE_UNKNOWN);
+	ck_assert_int_eq(object_open(o, 1, &late), -ESTALE);
+	ck_assert_int_eq(object_open(o, 2, &late), -EIO);
+	handle_close(old);
+	object_put(o);
+	lab_done(&l);
+}
+END_TEST
+
 START_TEST(a_mirror_takes_over)
 {
 	struct handle *h;
@@ -953,6 +981,7 @@ int main(void)
 	tcase_add_test(bad, connections_that_break);
 	tcase_add_test(bad, a_stream_without_a_length);
 	tcase_add_test(bad, another_version_is_never_mixed_in);
+	tcase_add_test(bad, another_version_without_a_size_is_stale);
 	tcase_add_test(bad, a_mirror_takes_over);
 	tcase_add_test(bad, a_wrong_size_is_a_verdict);
 	tcase_add_test(bad, a_checksum_decides);

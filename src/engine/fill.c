@@ -260,7 +260,7 @@ static void fill_go(struct fill *f, uint64_t now_us)
 		return;
 	if (r == 0)
 		r = task_open(o, true, &t);
-	if (r < 0) {
+	if (r != 0) {
 		fill_end(f, r);
 		return;
 	}

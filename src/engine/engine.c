@@ -16,8 +16,9 @@
 /* A store thread says that bytes of a version became gaps. */
 struct loss {
 	struct msg msg;
+	struct store *store; /* only compared, and so is version */
 	struct object_key key;
-	const struct version *version; /* only compared */
+	const struct version *version;
 };
 
 /*
@@ -30,7 +31,7 @@ static bool object_lost(struct object *o, const struct version *v)
 	struct store_record rec = {.complete = false};
 	bool was = false;
 
-	if (store_lookup(e->store, &o->key, &rec) < 0)
+	if (store_lookup(o->store, &o->key, &rec) < 0)
 		rec.bytes_cached = 0;
 	mtx_lock(&e->lock);
 	if (!o->version)
@@ -51,7 +52,7 @@ static void bytes_lost(struct engine *e, struct msg *m)
 	bool was;
 
 	mtx_lock(&e->lock);
-	o = object_find_locked(e, &loss->key);
+	o = object_find_locked(e, loss->store, &loss->key);
 	mtx_unlock(&e->lock);
 	was = o && object_lost(o, loss->version);
 	TAILQ_FOREACH (t, &e->tasks, link) {
@@ -79,9 +80,20 @@ static void store_lost(void *ctx, struct version *v)
 		log_warn("no memory to fetch again what the cache lost");
 		return;
 	}
+	loss->store = version_store(v);
 	loss->key = *version_key(v);
 	loss->version = v;
 	engine_post(e, &loss->msg, bytes_lost);
+}
+
+int engine_store(struct engine *e, const struct store_config *cfg, struct store **ret,
+		 char owner[STORE_OWNER_MAX])
+{
+	struct store_config own = *cfg;
+
+	own.lost = store_lost;
+	own.ctx = e;
+	return store_open(&own, ret, owner);
 }
 
 static int engine_make_parts(struct engine *e, char owner[STORE_OWNER_MAX])
@@ -89,9 +101,7 @@ static int engine_make_parts(struct engine *e, char owner[STORE_OWNER_MAX])
 	static const char *const lane_name[LANE_COUNT] = {"demand", "bulk"};
 	int r;
 
-	e->cfg.store.lost = store_lost;
-	e->cfg.store.ctx = e;
-	r = store_open(&e->cfg.store, &e->store, owner);
+	r = e->cfg.store.dir ? engine_store(e, &e->cfg.store, &e->store, owner) : 0;
 	if (r == 0) {
 		readers_bound(e);
 		r = fetch_shared_new(&e->cfg.fetch, &e->shared);
@@ -278,6 +288,41 @@ static void errand_done(struct errand *r)
 	mtx_unlock(&e->lock);
 }
 
+static void release_begin(struct engine *e, struct msg *m)
+{
+	struct errand *r = container_of(m, struct errand, msg);
+
+	(void)e;
+	object_forget_failed(r->obj);
+	errand_done(r);
+}
+
+/* Is it still there? r->obj is only compared. */
+static void release_look(struct engine *e, struct msg *m)
+{
+	struct errand *r = container_of(m, struct errand, msg);
+	struct object *o;
+
+	mtx_lock(&e->lock);
+	RB_FOREACH (o, object_tree, &e->objects) {
+		if (o == r->obj)
+			r->again = true;
+	}
+	mtx_unlock(&e->lock);
+	errand_done(r);
+}
+
+void engine_release(struct object *o)
+{
+	struct engine *e = o->e;
+
+	errand_run(e, o, release_begin);
+	object_put(o);
+	/* Its end is on its way before the first look; only a proof or a message holds it longer. */
+	while (errand_run(e, o, release_look))
+		nanosleep(&(struct timespec){.tv_nsec = 1000000}, NULL);
+}
+
 /* What nobody waits for must not bring back at once what the user wants gone. */
 static void drop_begin(struct engine *e, struct msg *m)
 {
@@ -331,8 +376,8 @@ static void drop(struct object **list, size_t count, bool wrong, int *ret_error)
 	drop_drain(list, count);
 	for (size_t i = 0; i < count; i++)
 		ret_error[i] =
-			store_drop_begin(list[i]->e->store, &list[i]->key, wrong, &version[i]);
-	store_drop_wait(list[0]->e->store);
+			store_drop_begin(list[i]->store, &list[i]->key, wrong, &version[i]);
+	store_drop_wait(list[0]->store);
 	for (size_t i = 0; i < count; i++) {
 		if (ret_error[i] == 0)
 			ret_error[i] = store_drop_end(version[i]);
@@ -383,7 +428,7 @@ void engine_forget_failed(struct engine *e)
 
 int object_verify(struct object *o, uint64_t *ret_blocks, uint64_t *ret_bad)
 {
-	return store_verify(o->e->store, &o->key, ret_blocks, ret_bad);
+	return store_verify(o->store, &o->key, ret_blocks, ret_bad);
 }
 
 void engine_stats(struct engine *e, struct engine_stats *ret)
@@ -391,7 +436,8 @@ void engine_stats(struct engine *e, struct engine_stats *ret)
 	struct engine_stats st = {0};
 	int parked;
 
-	store_stats(e->store, &st.store);
+	if (e->store)
+		store_stats(e->store, &st.store);
 	fetch_stats(e->shared, &st.fetch);
 	st.fetch.bytes_discarded += atomic_load(&e->unkept);
 	mtx_lock(&e->lock);

@@ -27,7 +27,8 @@ enum fill_mode { FILL_NONE, FILL_OPENED, FILL_ALL };
 struct engine_config {
 	struct sched_config sched;
 	struct fetch_config fetch;
-	struct store_config store; /* lost and ctx are the engine's to set */
+	struct store_config store; /* the cache, lost and ctx are the engine's to set; dir NULL: none,
+				    * each object has a store of its own (engine_store()) */
 	enum fill_mode fill;
 	uint64_t fill_after;	/* bytes really read before backfill of a file begins */
 	uint64_t revalidate_us; /* age of an answer that an open asks again for; UINT64_MAX never, 0
@@ -57,6 +58,16 @@ void engine_stop(struct engine *e);
  * wait for the engine thread; on that thread itself it happens soon after.
  */
 int engine_object(struct engine *e, struct manifest *m, uint32_t index, struct object **ret);
+/*
+ * For downloads: a store that is no cache, and an object in it (engine_object() takes the cache).
+ * The store is the caller's, who finishes, discards or closes it after engine_release(), which takes
+ * the last reference and waits until nothing of the engine's knows the object any more.
+ */
+void engine_release(struct object *o);
+int engine_store(struct engine *e, const struct store_config *cfg, struct store **ret,
+		 char owner[STORE_OWNER_MAX]);
+int engine_object_in(struct engine *e, struct store *s, struct manifest *m, uint32_t index,
+		     struct object **ret);
 struct object *object_get(struct object *o);
 void object_put(struct object *o);
 
@@ -146,8 +157,10 @@ uint64_t handle_size(struct handle *h);
 
 /* ---- orders ---- */
 struct fill;
-/* Fetch all of it at PRIO_FILL. done() once, from the engine thread, after it is durable: 0 or
- * -errno. */
+/*
+ * Fetch all of it at PRIO_FILL. done() once, from the engine thread, after it is durable (in a store
+ * of its own: after it is all there): 0 or -errno.
+ */
 int object_fill(struct object *o, void (*done)(void *ctx, int error), void *ctx, struct fill **ret);
 /* done() is called with -ECANCELED unless it was. f may be used until done() has returned. */
 void fill_cancel(struct fill *f);

@@ -39,7 +39,7 @@ static int fill_admit(struct fill *f)
 
 	if (f->reserved || size == SIZE_UNKNOWN)
 		return 0;
-	most = store_capacity(e->store);
+	most = store_capacity(f->obj->store);
 	if (size > most)
 		return -EFBIG;
 	if (e->fill_reserved && add_sat_u64(e->fill_reserved, size) > most) {
@@ -101,7 +101,8 @@ static void fill_checkpoint(struct engine *e, struct work *w)
 {
 	struct fill *f = container_of(w, struct fill, work);
 
-	f->error = store_checkpoint(e->store);
+	(void)e;
+	f->error = store_checkpoint(f->obj->store);
 }
 
 static void fill_durable(struct engine *e, struct work *w)
@@ -121,6 +122,10 @@ static void fill_make_durable(struct fill *f)
 {
 	if (f->working)
 		return;
+	if (f->obj->store != f->obj->e->store) {
+		fill_end(f, 0); /* whoever ordered it finishes the store */
+		return;
+	}
 	f->working = true;
 	f->work.run = fill_checkpoint;
 	f->work.done = fill_durable;
@@ -250,7 +255,8 @@ static void fill_go(struct fill *f, uint64_t now_us)
 		fill_end(f, o->content_bad ? -EILSEQ : -EIO);
 		return;
 	}
-	if (o->size == SIZE_UNKNOWN && !o->length_unknown) {
+	/* One that is fetched for a target is asked for all: its first answer tells the size. */
+	if (o->size == SIZE_UNKNOWN && !o->length_unknown && o->store == o->e->store) {
 		f->working = true;
 		object_probe(o, false, fill_probed, f);
 		return;

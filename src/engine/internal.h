@@ -223,6 +223,7 @@ struct object {
 
 	/* fixed at birth */
 	struct engine *e;
+	struct store *store; /* of its bytes: the cache, or one of its own */
 	struct object_key key;
 
 	/*
@@ -303,7 +304,8 @@ struct object {
 };
 
 /* The one in memory, borrowed; NULL: none. */
-struct object *object_find_locked(struct engine *e, const struct object_key *key) REQUIRES(e->lock);
+struct object *object_find_locked(struct engine *e, struct store *s, const struct object_key *key)
+	REQUIRES(e->lock);
 /* o->version becomes v, NULL: none. Returns the one before, whose reference is now the caller's. */
 struct version *object_swap_version_locked(struct object *o, struct version *v)
 	REQUIRES(o->e->lock);

@@ -352,7 +352,7 @@ static void pull_refused(struct pull *p, int error)
 	struct store_stats stats;
 	struct fill *f, *tmp;
 
-	store_stats(t->e->store, &stats);
+	store_stats(t->store, &stats);
 	if (error != -ENOSPC || stats.degraded)
 		t->e->degraded = true;
 	if (atomic_load(&p->prio) == PRIO_BACKFILL && !t->e->degraded) {

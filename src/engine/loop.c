@@ -94,9 +94,10 @@ static void copy_state(struct engine *e, uint64_t now_us)
 /* Once a second: what nobody tells us about. */
 static void run_second(struct engine *e, uint64_t now_us)
 {
-	struct store_stats stats;
+	struct store_stats stats = {0};
 
-	store_stats(e->store, &stats);
+	if (e->store)
+		store_stats(e->store, &stats);
 	if (stats.degraded && !e->degraded)
 		log_warn("cache: %s: files are read without keeping their bytes",
 			 strerror(-stats.degraded));

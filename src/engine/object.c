@@ -26,30 +26,37 @@ const char *object_state_name(enum object_state st)
 	return state_name[st];
 }
 
+/* One resource may go to several targets. */
 int object_cmp(const struct object *a, const struct object *b)
 {
-	return memcmp(a->key.bytes, b->key.bytes, sizeof(a->key.bytes));
+	int r = memcmp(a->key.bytes, b->key.bytes, sizeof(a->key.bytes));
+
+	if (r == 0 && a->store != b->store)
+		r = (uintptr_t)a->store < (uintptr_t)b->store ? -1 : 1;
+	return r;
 }
 
 RB_GENERATE(object_tree, object, by_key, object_cmp)
 
-struct object *object_find_locked(struct engine *e, const struct object_key *key)
+struct object *object_find_locked(struct engine *e, struct store *s, const struct object_key *key)
 {
-	struct object probe = {.key = *key};
+	struct object probe = {.store = s, .key = *key};
 
 	return RB_FIND(object_tree, &e->objects, &probe);
 }
 
 /* ---- birth ---- */
 
-static struct object *object_new(struct engine *e, struct manifest *m, uint32_t index,
-				 const struct entry *entry, const struct object_key *key)
+static struct object *object_new(struct engine *e, struct store *s, struct manifest *m,
+				 uint32_t index, const struct entry *entry,
+				 const struct object_key *key)
 {
 	struct object *o = calloc(1, sizeof(*o));
 
 	if (!o)
 		return NULL;
 	o->e = e;
+	o->store = s;
 	o->key = *key;
 	o->manifest = manifest_get(m);
 	o->index = index;
@@ -82,14 +89,14 @@ static void object_free(struct object *o)
 }
 
 /* The object in memory, one more reference, with all that entry says; NULL: none. 0 or -ENOMEM. */
-static int object_find(struct engine *e, struct manifest *m, uint32_t index,
+static int object_find(struct engine *e, struct store *s, struct manifest *m, uint32_t index,
 		       const struct entry *entry, const struct object_key *key, struct object **ret)
 {
 	struct object *o;
 	int r = 0;
 
 	mtx_lock(&e->lock);
-	o = object_find_locked(e, key);
+	o = object_find_locked(e, s, key);
 	if (o)
 		o->refs++;
 	mtx_unlock(&e->lock);
@@ -104,6 +111,12 @@ static int object_find(struct engine *e, struct manifest *m, uint32_t index,
 
 int engine_object(struct engine *e, struct manifest *m, uint32_t index, struct object **ret)
 {
+	return engine_object_in(e, e->store, m, index, ret);
+}
+
+int engine_object_in(struct engine *e, struct store *s, struct manifest *m, uint32_t index,
+		     struct object **ret)
+{
 	struct object *o, *made = NULL;
 	struct object_key key;
 	struct entry entry;
@@ -116,11 +129,11 @@ int engine_object(struct engine *e, struct manifest *m, uint32_t index, struct o
 	if (r < 0)
 		goto out;
 
-	r = object_find(e, m, index, &entry, &key, &o);
+	r = object_find(e, s, m, index, &entry, &key, &o);
 	if (r < 0)
 		goto out;
 	if (!o) {
-		made = object_new(e, m, index, &entry, &key);
+		made = object_new(e, s, m, index, &entry, &key);
 		if (!made) {
 			r = -ENOMEM;
 			goto out;
@@ -292,7 +305,7 @@ void object_info(struct object *o, struct object_info *ret)
 	info.rate_bps = atomic_load(&o->rate_bps);
 	info.connections = atomic_load(&o->connections);
 	/* Without a version, what it left may still be on its way to the disk: the store knows. */
-	if (!fresh && store_lookup(o->e->store, &o->key, &rec) == 0) {
+	if (!fresh && store_lookup(o->store, &o->key, &rec) == 0) {
 		info.bytes_cached = rec.bytes_cached;
 		info.bytes_durable = rec.bytes_durable;
 	}
@@ -331,7 +344,7 @@ int engine_peek(struct engine *e, struct manifest *m, uint32_t index, struct obj
 		r = identity_key(&entry, &key);
 	if (r < 0)
 		goto out;
-	r = object_find(e, m, index, &entry, &key, &o);
+	r = object_find(e, e->store, m, index, &entry, &key, &o);
 	if (r < 0)
 		goto out;
 	if (o) {
@@ -383,7 +396,7 @@ void object_remember(struct object *o)
 		.asked_s = o->asked_s,
 	};
 
-	if (store_remember(o->e->store, &o->key, &rec) < 0)
+	if (store_remember(o->store, &o->key, &rec) < 0)
 		log_warn("cache: no memory to remember an object's size");
 }
 
@@ -426,7 +439,7 @@ static int object_open_version(struct object *o)
 	fresh = o->fresh;
 	mtx_unlock(&o->e->lock);
 	if (!there)
-		r = store_version_open(o->e->store, &o->key, &validator, size, fresh, &v);
+		r = store_version_open(o->store, &o->key, &validator, size, fresh, &v);
 	mtx_lock(&o->e->lock);
 	if (v) {
 		o->fresh = false;

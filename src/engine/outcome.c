@@ -132,7 +132,6 @@ void object_changed(struct object *o, const struct validator *got, uint64_t size
 
 void object_replace(struct object *o, const struct validator *got, int64_t asked_s, uint64_t size)
 {
-	struct engine *e = o->e;
 	struct version *old, *fresh = NULL;
 	uint64_t now_us = clock_now_us();
 	bool had;
@@ -157,7 +156,7 @@ void object_replace(struct object *o, const struct validator *got, int64_t asked
 	mtx_unlock(&o->e->lock);
 
 	/* Before the record says so: bytes of the old version must never pass for the new one's. */
-	if (had && store_version_open(e->store, &o->key, got, size, true, &fresh) < 0)
+	if (had && store_version_open(o->store, &o->key, got, size, true, &fresh) < 0)
 		fresh = NULL; /* no memory: the next opening finds the validator changed */
 	mtx_lock(&o->e->lock);
 	object_swap_version_locked(o, fresh);

@@ -188,7 +188,7 @@ static int demand_read(struct demand *d)
 
 void readers_bound(struct engine *e)
 {
-	uint64_t share = store_capacity(e->store) / READ_WINDOW_SHARE;
+	uint64_t share = e->store ? store_capacity(e->store) / READ_WINDOW_SHARE : READ_WINDOW_MAX;
 
 	atomic_store(&e->window_max,
 		     block_floor(max_u64(min_u64(share, READ_WINDOW_MAX), BLOCK_SIZE)));

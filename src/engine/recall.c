@@ -59,7 +59,7 @@ void object_recall(struct object *o, const struct entry *entry)
 	o->mtime = entry->mtime == MANIFEST_NO_TIME ? VALIDATOR_NO_TIME : entry->mtime;
 	o->validator = VALIDATOR_INIT;
 	o->fresh = false;
-	if (store_lookup(o->e->store, &o->key, &rec) == 0) {
+	if (store_lookup(o->store, &o->key, &rec) == 0) {
 		o->fresh = record_is_other(&rec, entry);
 		if (!o->fresh && (entry->size == SIZE_UNKNOWN || rec.size == entry->size))
 			o->validator = rec.validator;

@@ -137,6 +137,7 @@ static int task_new(struct object *o, struct task **ret)
 	if (!t)
 		return -ENOMEM;
 	t->e = o->e;
+	t->store = o->store;
 	t->obj = o;
 	t->refs = 1;
 	TAILQ_INIT(&t->wants);

@@ -33,7 +33,8 @@ struct source {
  * pulls. */
 struct task {
 	struct engine *e;
-	struct object *obj; /* NULL once closed */
+	struct store *store; /* the object's, also once closed */
+	struct object *obj;  /* NULL once closed */
 	unsigned int refs;
 	TAILQ_ENTRY(task) link;
 	struct sched_task *st;	 /* NULL once closed */

@@ -49,7 +49,7 @@ static void body_write(struct writer *k, struct body *b)
 	int r, prio = atomic_load(&p->prio);
 
 	if ((prio == PRIO_FILL || prio == PRIO_WINDOW) && !awaited)
-		store_make_room(p->e->store, len);
+		store_make_room(p->task->store, len);
 	r = version_write(p->version, b->off, b->chunk->data, len, (uint16_t)p->source_url,
 			  awaited || prio != PRIO_BACKFILL, &b->turn);
 	if (r == -EAGAIN) {

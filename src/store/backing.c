@@ -13,9 +13,14 @@
 
 #define BACKING_NAME_MAX 48
 
-static void backing_name(char name[BACKING_NAME_MAX], uint64_t id, uint64_t cookie)
+/* A target's is fixed. buf is for the other ones. */
+static const char *backing_name(const struct cache *c, char buf[BACKING_NAME_MAX], uint64_t id,
+				uint64_t cookie)
 {
-	snprintf(name, BACKING_NAME_MAX, "%" PRIx64 "-%016" PRIx64, id, cookie);
+	if (c->part)
+		return c->part;
+	snprintf(buf, BACKING_NAME_MAX, "%" PRIx64 "-%016" PRIx64, id, cookie);
+	return buf;
 }
 
 /* fd is the new one's; closed when there is no memory. */
@@ -40,7 +45,8 @@ static struct backing *backing_new(struct cache *c, int fd, uint64_t id, uint64_
 
 int cache_create(struct cache *c, uint64_t id, uint64_t cookie, uint64_t size, struct backing **ret)
 {
-	char name[BACKING_NAME_MAX];
+	char buf[BACKING_NAME_MAX];
+	const char *name = backing_name(c, buf, id, cookie);
 	struct backing *b = NULL;
 	struct stat st;
 	int fd, r;
@@ -48,10 +54,14 @@ int cache_create(struct cache *c, uint64_t id, uint64_t cookie, uint64_t size, s
 	r = openfiles_room(&c->open);
 	if (r)
 		return r;
-	backing_name(name, id, cookie);
-	fd = openat(c->filesfd, name, O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
+	/* Of another version: nobody but us makes it, and nobody reads it. */
+	if (c->part && unlinkat(c->filesfd, name, 0) < 0 && errno != ENOENT)
+		return -errno;
+	fd = openat(c->filesfd, name, O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC,
+		    c->part ? 0666 : 0600);
 	if (fd < 0)
 		return -errno;
+	atomic_store(&c->part_id, id);
 	if (size == SIZE_UNKNOWN || size > FILE_SIZE_MAX) {
 		size = 0;
 	} else if (ftruncate(fd, (off_t)size) < 0) {
@@ -83,10 +93,10 @@ out:
 static int backing_open(struct cache *c, uint64_t id, uint64_t cookie, uint64_t ino,
 			struct stat *st)
 {
-	char name[BACKING_NAME_MAX];
+	char buf[BACKING_NAME_MAX];
+	const char *name = backing_name(c, buf, id, cookie);
 	int fd, r;
 
-	backing_name(name, id, cookie);
 	fd = openat(c->filesfd, name, O_RDWR | O_NOFOLLOW | O_CLOEXEC | O_NONBLOCK);
 	if (fd < 0)
 		return -errno;
@@ -125,10 +135,13 @@ int cache_attach(struct cache *c, uint64_t id, uint64_t cookie, uint64_t ino, ui
 
 int cache_unlink(struct cache *c, uint64_t id, uint64_t cookie)
 {
-	char name[BACKING_NAME_MAX];
+	char buf[BACKING_NAME_MAX];
+	uint64_t owner = c->part ? atomic_load(&c->part_id) : 0;
 
-	backing_name(name, id, cookie);
-	return unlinkat(c->filesfd, name, 0) < 0 ? -errno : 0;
+	/* The name is another version's by now. */
+	if (owner && owner != id)
+		return 0;
+	return unlinkat(c->filesfd, backing_name(c, buf, id, cookie), 0) < 0 ? -errno : 0;
 }
 
 int cache_open_again(const struct backing *b)
@@ -140,11 +153,10 @@ int cache_open_again(const struct backing *b)
 
 bool cache_named(const struct backing *b)
 {
-	char name[BACKING_NAME_MAX];
+	char buf[BACKING_NAME_MAX];
 	struct stat st;
 
-	backing_name(name, b->id, b->cookie);
-	if (fstatat(b->cache->filesfd, name, &st, AT_SYMLINK_NOFOLLOW) < 0)
+	if (fstatat(b->cache->filesfd, backing_name(b->cache, buf, b->id, b->cookie), &st, AT_SYMLINK_NOFOLLOW) < 0)
 		return errno != ENOENT;
 	return st.st_ino == b->ino;
 }

@@ -6,6 +6,7 @@
  */
 #include "store/cache.h"
 
+#include <dirent.h>
 #include <inttypes.h>
 #include <fcntl.h>
 #include <limits.h>
@@ -16,6 +17,7 @@
 #include <sys/statvfs.h>
 
 #include "base/log.h"
+#include "store/store.h"
 
 #ifndef CIFS_SUPER_MAGIC
 #define CIFS_SUPER_MAGIC 0xFF534D42
@@ -81,13 +83,19 @@ static int open_subdir(int dirfd, const char *name, struct stat *ret)
 	return fd;
 }
 
-static void learn_kind(struct cache *c)
+static unsigned int fs_kind(int fd)
 {
 	struct statfs fs;
 
-	if (fstatfs(c->dirfd, &fs) < 0)
-		return;
-	switch ((unsigned int)fs.f_type) {
+	return fstatfs(fd, &fs) < 0 ? 0 : (unsigned int)fs.f_type;
+}
+
+/* The database is in one directory, the bytes in another. */
+static void learn_kind(struct cache *c)
+{
+	struct statvfs vfs;
+
+	switch (fs_kind(c->dirfd)) {
 	case NFS_SUPER_MAGIC:
 	case SMB_SUPER_MAGIC:
 	case CIFS_SUPER_MAGIC:
@@ -95,6 +103,10 @@ static void learn_kind(struct cache *c)
 	case FUSE_SUPER_MAGIC:
 		c->network = true;
 		break;
+	default:
+		break;
+	}
+	switch (fs_kind(c->filesfd)) {
 	case EXT4_SUPER_MAGIC:
 	case XFS_SUPER_MAGIC:
 	case TMPFS_MAGIC:
@@ -103,6 +115,10 @@ static void learn_kind(struct cache *c)
 	default:
 		break;
 	}
+	c->fs_block = 4096;
+	if (fstatvfs(c->filesfd, &vfs) == 0 && vfs.f_frsize >= 512 && vfs.f_frsize <= BLOCK_SIZE &&
+	    (vfs.f_frsize & (vfs.f_frsize - 1)) == 0)
+		c->fs_block = max_u64(vfs.f_frsize, 4096);
 }
 
 static void read_owner(int fd, char *text, size_t size)
@@ -177,7 +193,6 @@ static void cache_init(struct cache *c)
 static int enter(struct cache *c, const char *dir)
 {
 	struct stat st = {0}, path_st;
-	struct statvfs vfs;
 	int r;
 
 	c->dirfd = open(dir, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
@@ -195,18 +210,37 @@ static int enter(struct cache *c, const char *dir)
 		return -errno;
 	if (path_st.st_dev != st.st_dev || path_st.st_ino != st.st_ino)
 		return -EPERM;
-	learn_kind(c);
-	c->fs_block = 4096;
-	if (fstatvfs(c->dirfd, &vfs) == 0 && vfs.f_frsize >= 512 && vfs.f_frsize <= BLOCK_SIZE &&
-	    (vfs.f_frsize & (vfs.f_frsize - 1)) == 0)
-		c->fs_block = max_u64(vfs.f_frsize, 4096);
 	return 0;
 }
 
-static int cache_try(struct cache *c, const char *dir, const char *description, char *owner,
-		     size_t owner_size)
+/* The directory of the backing files. 0 or -errno. */
+static int enter_files(struct cache *c)
 {
 	struct stat st = {0};
+	int fd = open_subdir(c->dirfd, CACHE_FILES_NAME, &st);
+
+	if (fd < 0)
+		return fd;
+	c->filesfd = fd;
+	/* A mount point below would be another file system than the one the rows speak of. */
+	return st.st_dev == c->dev ? 0 : -EXDEV;
+}
+
+static int enter_target(struct cache *c, const struct store_target *target)
+{
+	struct stat st;
+
+	c->filesfd = fcntl(target->dirfd, F_DUPFD_CLOEXEC, 0);
+	if (c->filesfd < 0 || fstat(c->filesfd, &st) < 0)
+		return -errno;
+	c->dev = st.st_dev;
+	c->part = strdup(target->part);
+	return c->part ? 0 : -ENOMEM;
+}
+
+static int cache_try(struct cache *c, const char *dir, const struct store_target *target,
+		     const char *description, char *owner, size_t owner_size)
+{
 	int r;
 
 	cache_init(c);
@@ -215,26 +249,23 @@ static int cache_try(struct cache *c, const char *dir, const char *description, 
 		r = enter(c, dir);
 	if (!r)
 		r = take_lock(c, description, owner, owner_size);
-	if (!r) {
-		c->filesfd = open_subdir(c->dirfd, CACHE_FILES_NAME, &st);
-		r = c->filesfd < 0 ? c->filesfd : 0;
-	}
-	/* A mount point below would be another file system than the one the rows speak of. */
-	if (!r && st.st_dev != c->dev)
-		r = -EXDEV;
+	if (!r)
+		r = target ? enter_target(c, target) : enter_files(c);
 	if (r)
 		cache_close(c);
+	else
+		learn_kind(c);
 	return r;
 }
 
-int cache_open(struct cache *c, const char *dir, const char *description, char *owner,
-	       size_t owner_size)
+int cache_open(struct cache *c, const char *dir, const struct store_target *target,
+	       const char *description, char *owner, size_t owner_size)
 {
 	int r;
 
 	/* Each time somebody has just removed the cache; nobody does that for ever. */
 	for (int tries = 0; tries < 10; tries++) {
-		r = cache_try(c, dir, description, owner, owner_size);
+		r = cache_try(c, dir, target, description, owner, owner_size);
 		if (r != -EAGAIN)
 			break;
 	}
@@ -250,8 +281,33 @@ void cache_close(struct cache *c)
 	if (c->dirfd >= 0)
 		close(c->dirfd);
 	free(c->path);
+	free(c->part);
 	openfiles_done(&c->open);
 	cache_init(c);
+}
+
+int cache_remove(struct cache *c)
+{
+	int fd = openat(c->dirfd, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC), r = 0;
+	DIR *d = fd < 0 ? NULL : fdopendir(fd);
+	const struct dirent *de;
+
+	if (!d) {
+		r = -errno;
+		if (fd >= 0)
+			close(fd);
+		return r;
+	}
+	/* The lock last: until then nobody takes it for a place of his own. */
+	while ((de = readdir(d)) != NULL) {
+		if (strcmp(de->d_name, CACHE_LOCK_NAME) != 0 && de->d_name[0] != '.' &&
+		    unlinkat(c->dirfd, de->d_name, 0) < 0)
+			r = -errno;
+	}
+	closedir(d);
+	if (!r && (unlinkat(c->dirfd, CACHE_LOCK_NAME, 0) < 0 || rmdir(c->path) < 0))
+		r = -errno;
+	return r;
 }
 
 bool cache_owner(int dirfd, char *text, size_t size)
@@ -285,7 +341,7 @@ int cache_disk_free(const struct cache *c, uint64_t *ret)
 {
 	struct statvfs vfs;
 
-	if (fstatvfs(c->dirfd, &vfs) < 0)
+	if (fstatvfs(c->filesfd, &vfs) < 0)
 		return -errno;
 	*ret = (uint64_t)vfs.f_bavail * vfs.f_frsize;
 	return 0;

@@ -16,6 +16,8 @@
 #include "core/range.h"
 #include "store/openfiles.h"
 
+struct store_target;
+
 #define CACHE_LOCK_NAME	 "lock"
 #define CACHE_FILES_NAME "files"
 /* The daemon's last good copy of a manifest given by URL, and the same while it is written. */
@@ -25,6 +27,13 @@
 struct cache {
 	char *path; /* real path of the directory */
 	int dirfd, filesfd, lockfd;
+	/*
+	 * Of a target, NULL else: the only name of a backing file, which is in the user's own
+	 * directory filesfd; and the version that made the file of that name, 0 while it is one of
+	 * before.
+	 */
+	char *part;
+	atomic_uint_fast64_t part_id;
 	dev_t dev;
 	uint64_t fs_block;    /* the file system's unit of allocation */
 	bool network;	      /* NFS, CIFS, FUSE */
@@ -36,12 +45,15 @@ struct cache {
 /*
  * Make or enter dir (0700 and ours, else -EPERM) and lock it. -EBUSY: *owner names who holds it
  * ("PID on HOST, DESCRIPTION"). 0 or -errno. description goes into the lock file; NULL leaves its
- * text.
+ * text. target NULL, or where the one backing file is instead of in dir; its dirfd stays the
+ * caller's.
  */
-int cache_open(struct cache *c, const char *dir, const char *description, char *owner,
-	       size_t owner_size);
+int cache_open(struct cache *c, const char *dir, const struct store_target *target,
+	       const char *description, char *owner, size_t owner_size);
 /* Releases the lock. */
 void cache_close(struct cache *c);
+/* Remove dir with all that is ours in it, before cache_close(). 0 or -errno of what stays. */
+int cache_remove(struct cache *c);
 /* Who holds the lock of the directory; false: nobody. Any process may ask. text: "PID on HOST,
  * DESCRIPTION". */
 bool cache_owner(int dirfd, char *text, size_t size);

@@ -26,6 +26,7 @@ struct entry {
 	struct backing *b; /* a reference; NULL: only size or validator are new */
 	struct batch rows;
 	bool fresh;   /* its first row, or its first for this file */
+	bool whole;   /* every byte is there */
 	bool skip;    /* nothing to do after all, or closed */
 	bool unnamed; /* its file was synced, but not the directory with its name */
 	bool removed; /* its file's name is gone, or another's */
@@ -124,6 +125,7 @@ static int snapshot_locked(struct version *v, struct entry *e)
 	rangeset_init(&dirty);
 	/* The version's row first: extents refer to it. */
 	e->fresh = !v->has_row || v->file_new;
+	e->whole = extmap_complete(v->map);
 	version_row_locked(v, &v->rec->key, v->durable_bytes, &row);
 	batch_version(&e->rows, &row);
 	error = snapshot_set_locked(v, e, &v->syncing, &syncing, &dirty);
@@ -323,8 +325,8 @@ static void release_touched(struct version **list, size_t count)
 	store_put_all(list, count);
 }
 
-/* Step 4. */
-static void count_durable(struct checkpoint *c)
+/* Step 4. rows: step 3 was. */
+static void count_durable(struct checkpoint *c, bool rows)
 {
 	struct store *s = c->s;
 
@@ -336,7 +338,7 @@ static void count_durable(struct checkpoint *c)
 		if (e->skip || e->result)
 			continue;
 		mtx_lock(&v->lock);
-		v->has_row = true;
+		v->has_row |= rows;
 		v->file_new &= v->backing != e->b;
 		v->durable_bytes += v->syncing.bytes;
 		c->bytes += v->syncing.bytes;
@@ -380,7 +382,7 @@ static int commit_more(struct store *s)
 		c.record_count = 0;
 		r = gather_records(&c, &more);
 		if (!r)
-			r = dbthread_apply(&s->db, &c.batch, false);
+			r = store_apply(s, &c.batch, false);
 		if (r)
 			undo_commit(&c);
 		batch_done(&c.batch);
@@ -390,6 +392,21 @@ static int commit_more(struct store *s)
 	return r;
 }
 
+/*
+ * Rows are for whoever goes on: of a target that is all there nobody does, it gets its name next;
+ * nor of one that has no byte yet.
+ */
+static bool needs_rows(const struct checkpoint *c)
+{
+	if (!c->s->cache.part)
+		return true;
+	for (size_t i = 0; i < c->count; i++) {
+		if (!c->entry[i].skip && !c->entry[i].result && !c->entry[i].whole)
+			return true;
+	}
+	return false;
+}
+
 static int commit(struct checkpoint *c, bool flush)
 {
 	struct version **touched = NULL;
@@ -397,15 +414,22 @@ static int commit(struct checkpoint *c, bool flush)
 	bool more = false;
 	int r;
 
+	if (!needs_rows(c)) {
+		count_durable(c, false);
+		return 0;
+	}
+	r = store_need_db(c->s);
+	if (r)
+		return r;
 	r = gather_records(c, &more);
 	gather_rows(c);
 	if (!r && flush)
 		r = store_collect(c->s, is_touched, &touched, &touched_count);
 	gather_touches(c, touched, touched_count);
 	if (!r && (c->batch.count > 0 || c->batch.error))
-		r = dbthread_apply(&c->s->db, &c->batch, false);
+		r = store_apply(c->s, &c->batch, false);
 	if (!r && c->batch.count > 0)
-		count_durable(c);
+		count_durable(c, true);
 	if (r)
 		undo_commit(c);
 	release_touched(touched, touched_count);
@@ -447,14 +471,14 @@ static int end(struct checkpoint *c)
 		struct entry *e = &c->entry[i];
 
 		if (e->removed) {
-			log_warn("a cache file (%" PRIx64
+			log_warn("%s (%" PRIx64
 				 ") was removed by somebody else: what was in it is fetched again",
-				 e->v->id);
+				 store_file(c->s), e->v->id);
 			forget_removed(c->s, e->v);
 		} else if (!e->skip && e->result) {
 			log_error(
-				"a cache file can't be synced: %s (what was not yet durable is fetched again)",
-				strerror(-e->result));
+				"%s can't be synced: %s (what was not yet durable is fetched again)",
+				store_file(c->s), strerror(-e->result));
 			r = e->result;
 			space_failed(c->s, 0, r);
 			forget_uncommitted(c->s, e->v, e->unnamed);

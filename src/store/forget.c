@@ -135,10 +135,10 @@ static int commit(struct store *s, const struct forget *items, size_t count, boo
 	for (size_t i = 0; i < count; i++)
 		add_rows(&items[i], &b);
 	if (b.count > 0 || b.error) {
-		r = dbthread_apply(&s->db, &b, false);
+		r = store_apply(s, &b, false);
 		*ret_gone = !r;
 		if (!r)
-			r = dbthread_apply(&s->db, &none, true);
+			r = store_apply(s, &none, true);
 	}
 	batch_done(&none);
 	batch_done(&b);
@@ -530,7 +530,7 @@ void forget_graves(struct store *s)
 			batch_delete(&b, v->id);
 	}
 	g.batch = &b;
-	if (b.count > 0)
+	if (b.count > 0 && s->has_db)
 		r = dbthread_run(&s->db, &g.job);
 	batch_done(&b);
 	/* Files may go in any case: a row without its file forgets itself when it is loaded. */

@@ -227,7 +227,7 @@ int inventory_remove(const char *root, const char *name, char owner[INVENTORY_TE
 		free(path);
 		return r;
 	}
-	r = cache_open(&c, path, "being removed", owner, INVENTORY_TEXT_MAX);
+	r = cache_open(&c, path, NULL, "being removed", owner, INVENTORY_TEXT_MAX);
 	if (!r) {
 		r = remove_content(&c);
 		if (!r && rmdir(path) < 0)

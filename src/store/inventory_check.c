@@ -203,7 +203,7 @@ int inventory_check(const char *root, const char *name, bool checksums,
 	/* Looked for first: taking the lock would make what is not there. */
 	r = lstat(path, &st) < 0 ? -errno : S_ISDIR(st.st_mode) ? 0 : -ENOENT;
 	if (!r)
-		r = cache_open(&c, path, NULL, owner, INVENTORY_TEXT_MAX);
+		r = cache_open(&c, path, NULL, NULL, owner, INVENTORY_TEXT_MAX);
 	free(path);
 	if (r)
 		return r;

@@ -153,11 +153,11 @@ static void load_finish(struct dbjob *job, int result)
 	atomic_fetch_add(&s->cached, is - was);
 	atomic_fetch_add(&s->durable, is - was);
 	if (l->foreign)
-		log_warn("a cache file is not the one that was written here: its %" PRIu64
+		log_warn("%s is not the one that was written here: its %" PRIu64
 			 " bytes are forgotten",
-			 l->row.bytes);
+			 store_file(s), l->row.bytes);
 	else if (result && result != -EUCLEAN)
-		log_warn("a cache file can't be used now: %s", strerror(-result));
+		log_warn("%s can't be used now: %s", store_file(s), strerror(-result));
 	if (scrub)
 		store_poke(s, WORK_SCRUB);
 	version_admit(v);

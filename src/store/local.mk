@@ -18,6 +18,7 @@ librgetfs_a_SOURCES += \
 	src/store/store.c src/store/store.h src/store/store_priv.h \
 	src/store/sweep.c \
 	src/store/syncpool.c src/store/syncpool.h \
+	src/store/target.c \
 	src/store/trust.c src/store/trust.h \
 	src/store/upkeep.c \
 	src/store/version.c src/store/version.h src/store/version_priv.h \

@@ -5,6 +5,7 @@
  * store's lock, so that whoever finds it in the table finds it alive.
  */
 #include <inttypes.h>
+#include <fcntl.h>
 
 #include "base/clock.h"
 #include "base/log.h"
@@ -54,7 +55,7 @@ static int load_all(struct store *s, struct extdb *db, bool *ret_clean)
 		r = extdb_get_clean(db, ret_clean);
 	if (!r)
 		r = extdb_set_open(db);
-	s->next_id = max + 1;
+	s->next_id = max_u64(s->next_id, max + 1);
 	if (!r && bad)
 		log_warn("cache database: %" PRIu64 " rows with a wrong checksum are ignored", bad);
 	return r;
@@ -75,7 +76,7 @@ static int open_database(struct store *s, struct extdb **ret, bool *ret_clean)
 			break;
 		extdb_close(db);
 		db = NULL;
-		if (r != -EUCLEAN || attempt > 0)
+		if (r != -EUCLEAN || attempt > 0 || !TAILQ_EMPTY(&s->versions))
 			return r;
 		r = extdb_move_aside(s->cache.dirfd,
 				     "is damaged, of another program or of a newer rgetfs");
@@ -96,25 +97,53 @@ static void on_damage(void *ctx)
 	store_poke(ctx, WORK_DAMAGED);
 }
 
-static int start_threads(struct store *s, struct extdb *db)
+static int start_db(struct store *s, bool *ret_clean)
 {
-	int r;
+	struct extdb *db = NULL;
+	int r = open_database(s, &db, ret_clean);
 
+	if (r)
+		return r;
 	r = dbthread_start(&s->db, db, s->cache.dirfd, s->cache.path, true, on_damage, s);
-	if (r) {
+	if (r)
 		extdb_close(db);
+	s->has_db = r == 0;
+	return r;
+}
+
+int store_need_db(struct store *s)
+{
+	bool clean;
+	int r = 0;
+
+	if (s->has_db)
+		return 0;
+	if (s->target.begins)
+		r = s->target.begins(s->target.ctx, s->cache.dirfd);
+	return r ? r : start_db(s, &clean);
+}
+
+int store_apply(struct store *s, const struct batch *b, bool truncate)
+{
+	return s->has_db ? dbthread_apply(&s->db, b, truncate) : b->error;
+}
+
+/* A target that was begun by an earlier process. */
+static bool has_rows(const struct store *s)
+{
+	return faccessat(s->cache.dirfd, EXTDB_NAME, F_OK, AT_SYMLINK_NOFOLLOW) == 0;
+}
+
+/* The threads that a target has too: it syncs one file, and nobody helps with that. */
+static int start_threads(struct store *s)
+{
+	int r = syncpool_start(&s->sync, s->cache.part ? 0 : SYNCPOOL_THREADS);
+
+	if (r)
 		return r;
-	}
-	r = syncpool_start(&s->sync);
-	if (r) {
-		dbthread_stop(&s->db);
-		return r;
-	}
 	r = -pthread_create(&s->upkeep, NULL, upkeep_main, s);
-	if (r) {
+	if (r)
 		syncpool_stop(&s->sync);
-		dbthread_stop(&s->db);
-	}
 	return r;
 }
 
@@ -132,6 +161,10 @@ static struct store *store_new(const struct store_config *cfg)
 	TAILQ_INIT(&s->graves);
 	s->cfg = *cfg;
 	s->cfg.dir = s->cfg.description = NULL; /* the caller's */
+	if (cfg->target)
+		s->target = *cfg->target;
+	s->target.part = NULL;
+	s->cfg.target = NULL;
 	return s;
 }
 
@@ -147,23 +180,24 @@ static void store_free(struct store *s)
 
 int store_open(const struct store_config *cfg, struct store **ret, char owner[STORE_OWNER_MAX])
 {
-	struct extdb *db = NULL;
-	bool clean = false;
+	bool clean = true;
 	struct store *s;
 	int r;
 
 	s = store_new(cfg);
 	if (!s)
 		return -ENOMEM;
-	r = cache_open(&s->cache, cfg->dir, cfg->description ? cfg->description : "", owner,
-		       STORE_OWNER_MAX);
+	r = cache_open(&s->cache, cfg->dir, cfg->target, cfg->description ? cfg->description : "",
+		       owner, STORE_OWNER_MAX);
 	if (r)
 		goto out;
 	s->cache.open.max = cfg->files_max;
 	if (s->cache.network)
 		log_warn("the cache %s is on a network file system: slower, and as safe as that is",
 			 s->cache.path);
-	r = open_database(s, &db, &clean);
+	s->next_id = 1;
+	if (!s->cache.part || has_rows(s))
+		r = start_db(s, &clean);
 	if (r)
 		goto out;
 	if (cfg->cache_size != UINT64_MAX && s->used > cfg->cache_size - cfg->cache_size / 256) {
@@ -172,12 +206,14 @@ int store_open(const struct store_config *cfg, struct store **ret, char owner[ST
 	}
 	if (!clean)
 		s->work |= WORK_SWEEP;
-	r = start_threads(s, db);
+	r = start_threads(s);
 	if (r)
 		goto out;
 	*ret = s;
 	return 0;
 out:
+	if (s->has_db)
+		dbthread_stop(&s->db);
 	store_free(s);
 	return r;
 }
@@ -213,11 +249,13 @@ static void abandon(struct store *s)
 	}
 }
 
-int store_close(struct store *s)
+int store_stop(struct store *s)
 {
 	struct dbjob clean = {.run = clean_run};
 	int r, error;
 
+	if (s->cache.part)
+		target_wait_unused(s);
 	mtx_lock(&s->lock);
 	s->stopping = true;
 	cnd_signal(&s->wake);
@@ -225,16 +263,32 @@ int store_close(struct store *s)
 	pthread_join(s->upkeep, NULL);
 	r = s->checkpoint_error;
 	syncpool_stop(&s->sync);
-	if (!r && TAILQ_EMPTY(&s->versions)) {
+	if (s->has_db && !r && TAILQ_EMPTY(&s->versions)) {
 		error = dbthread_run(&s->db, &clean);
 		if (error)
 			log_debug("the database was not marked as closed: %s", strerror(-error));
 	}
-	dbthread_stop(&s->db);
+	if (s->has_db)
+		dbthread_stop(&s->db);
+	s->has_db = false;
+	return r;
+}
+
+void store_end(struct store *s)
+{
 	abandon(s);
+	/* Left to whoever uses them rather than freed under him. */
 	if (!TAILQ_EMPTY(&s->versions))
-		log_warn("the cache is closed with %zu versions in use", s->version_count);
-	store_free(s);
+		log_warn("a store is closed with %zu versions in use", s->version_count);
+	else
+		store_free(s);
+}
+
+int store_close(struct store *s)
+{
+	int r = store_stop(s);
+
+	store_end(s);
 	return r;
 }
 

@@ -26,8 +26,22 @@ struct object_key {
 
 struct store;
 
+/*
+ * A store of one object whose bytes go to a file of the user's: get's. Nothing is ever evicted, and
+ * the database only comes to be with the first checkpoint that finds the object incomplete.
+ */
+struct store_target {
+	int dirfd;	  /* where the file is; the caller's, who may close it after store_open() */
+	const char *part; /* its name until it is complete: made anew unless the database knows it */
+	/* Before the first row is written, on a store thread: leave in dirfd what tells of it. 0 or
+	 * -errno. */
+	int (*begins)(void *ctx, int dirfd);
+	void *ctx;
+};
+
 struct store_config {
 	const char *dir;	   /* the manifest's own directory; made if absent (0700) */
+	const struct store_target *target; /* NULL: a cache; copied but for its part */
 	const char *description;   /* manifest and mountpoint, for the lock file and cache list */
 	uint64_t cache_size;	   /* bytes, UINT64_MAX unlimited */
 	uint64_t min_free;	   /* bytes */
@@ -54,6 +68,15 @@ int store_open(const struct store_config *cfg, struct store **ret, char owner[ST
 /* A last checkpoint, threads ended, lock released. Versions must be put. 0 or the checkpoint's
  * -errno. */
 int store_close(struct store *s);
+/*
+ * Of a target, instead of store_close(), when every byte of key is there: makes it durable, gives the
+ * file its date (VALIDATOR_NO_TIME: none) and the name, durably, and removes dir. 0; -EEXIST: there
+ * is a file of that name; -EIO: not all bytes are there; -errno. After an error the store is closed
+ * as by store_close().
+ */
+int store_finish(struct store *s, const struct object_key *key, int64_t mtime, const char *name);
+/* Of a target, instead of both: closed, the file and dir are removed. 0 or -errno of what stays. */
+int store_discard(struct store *s);
 
 /* ---- records, in memory, loaded at open: never blocks on the disk ---- */
 struct store_record {

@@ -56,13 +56,22 @@ struct store {
 	/* Counters, changed anywhere. */
 	atomic_uint_fast64_t cached, durable, dirty_bytes, evicted, bad_blocks, checkpoints;
 
+	bool has_db; /* upkeep thread, and before and after it: db is open */
+
 	/* Never change after store_open(). */
 	struct store_config cfg;
+	struct store_target target; /* with a part, what cfg.target was */
 	struct cache cache;
 	struct dbthread db;
 	struct syncpool sync;
 	pthread_t upkeep;
 };
+
+/* Its backing file, for messages. */
+static inline const char *store_file(const struct store *s)
+{
+	return s->cache.part ? s->cache.part : "a cache file";
+}
 
 /* Set bits of work and wake the upkeep thread. No lock held. */
 void store_poke(struct store *s, unsigned int work);
@@ -80,6 +89,17 @@ void store_put_all(struct version **list, size_t count);
 /* The object's current version if it is id, into memory (loading). 0, -ENOENT, -ENOMEM. */
 int store_version_by_id(struct store *s, const struct object_key *key, uint64_t id,
 			struct version **ret);
+
+/* A last checkpoint, the threads end; then all of it is freed. 0 or the checkpoint's -errno. */
+int store_stop(struct store *s);
+void store_end(struct store *s);
+/* target.c. Transfers that were told to end hold the version of a target a moment longer. */
+void target_wait_unused(struct store *s);
+/* Before the first row. Upkeep thread. 0 or -errno. */
+int store_need_db(struct store *s);
+/* As dbthread_apply(); without a database nothing was ever recorded, so nothing is to be changed.
+ * Upkeep thread. */
+int store_apply(struct store *s, const struct batch *b, bool truncate);
 
 /* upkeep.c */
 void *upkeep_main(void *store);

@@ -224,7 +224,7 @@ static void delete_unnamed(struct store *s, const struct names *rows, struct nam
 		batch_delete(&b, n->id);
 		cache_unlink(&s->cache, n->id, n->cookie);
 	}
-	if (b.count > 0 && dbthread_apply(&s->db, &b, false))
+	if (b.count > 0 && store_apply(s, &b, false))
 		log_warn("rows of versions that no object names can't be removed now");
 	batch_done(&b);
 }
@@ -255,6 +255,10 @@ void sweep_run(struct store *s)
 {
 	struct names files = {0}, rows = {0}, memory = {0}, known = {0};
 	struct rows_job job = {.job.run = rows_run, .ns = &rows};
+
+	/* What else is in a target's directory is the user's. */
+	if (s->cache.part)
+		return;
 
 	/* In this order: a file made meanwhile is not listed, one that got its row meanwhile is
 	 * known. */

@@ -41,7 +41,7 @@ static void *syncpool_main(void *arg)
 	return NULL;
 }
 
-int syncpool_start(struct syncpool *p)
+int syncpool_start(struct syncpool *p, unsigned int threads)
 {
 	int r = 0;
 
@@ -49,7 +49,7 @@ int syncpool_start(struct syncpool *p)
 	mtx_init(&p->lock, RANK_QUEUE, "syncpool");
 	cnd_init(&p->wake);
 	cnd_init(&p->ended);
-	while (!r && p->threads < SYNCPOOL_THREADS) {
+	while (!r && p->threads < threads) {
 		r = -pthread_create(&p->thread[p->threads], NULL, syncpool_main, p);
 		if (!r)
 			p->threads++;

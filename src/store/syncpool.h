@@ -26,8 +26,8 @@ struct syncpool {
 	unsigned int threads;
 };
 
-/* 0 or -errno. */
-int syncpool_start(struct syncpool *p);
+/* threads: that help the caller, at most SYNCPOOL_THREADS. 0 or -errno. */
+int syncpool_start(struct syncpool *p, unsigned int threads);
 void syncpool_stop(struct syncpool *p);
 /* Returns when all are synced; each has its result. */
 void syncpool_run(struct syncpool *p, struct sync_item *item, size_t count);

@@ -98,9 +98,9 @@ static void mend(struct version *v, struct backing *b, const struct trust_look *
 	int r;
 
 	if (log_limit_pass(&limit, clock_now_us(), &dropped))
-		log_warn("a cache file (%" PRIx64
+		log_warn("%s (%" PRIx64
 			 ") was changed by somebody else: its blocks are checked again",
-			 v->id);
+			 store_file(v->store), v->id);
 	if (!l->size || (uint64_t)l->st.st_size == l->size)
 		return;
 	mtx_lock(&v->lock);
@@ -108,7 +108,7 @@ static void mend(struct version *v, struct backing *b, const struct trust_look *
 	mtx_unlock(&v->lock);
 	r = backing_set_size(b, l->size);
 	if (r < 0) {
-		log_warn("a cache file can't get its length again: %s", strerror(-r));
+		log_warn("%s can't get its length again: %s", store_file(v->store), strerror(-r));
 		atomic_store(&b->size, 0);
 	}
 }

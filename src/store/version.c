@@ -535,6 +535,11 @@ bool version_awaited(struct version *v, struct range r)
 	return waits;
 }
 
+struct store *version_store(const struct version *v)
+{
+	return v->store;
+}
+
 const struct object_key *version_key(const struct version *v)
 {
 	return &v->rec->key;

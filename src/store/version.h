@@ -81,6 +81,7 @@ int version_next_gap(struct version *v, struct range within, struct range *ret);
 bool version_awaited(struct version *v, struct range r);
 
 /* Of its object; lives as long as the store. */
+struct store *version_store(const struct version *v);
 const struct object_key *version_key(const struct version *v);
 
 /*

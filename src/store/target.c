@@ -1,0 +1,115 @@
+/*
+ * target.c - a store of one object in a file of the user's: how that file gets its name, or goes
+ *
+ * Everything else of such a store is as of any other, but that the database only comes to be with
+ * the first checkpoint that finds the object incomplete (store_need_db(), checkpoint.c).
+ */
+#include <fcntl.h>
+
+#include "base/clock.h"
+#include "base/log.h"
+#include "store/store_priv.h"
+
+#define UNUSED_WAIT_US (10 * USEC_PER_SEC)
+
+static bool in_use(struct store *s)
+{
+	struct version *v;
+	bool used = false;
+
+	mtx_lock(&s->lock);
+	TAILQ_FOREACH (v, &s->versions, link) {
+		mtx_lock(&v->lock);
+		used |= atomic_load(&v->refs) > (unsigned int)__builtin_popcount(v->holds);
+		mtx_unlock(&v->lock);
+	}
+	mtx_unlock(&s->lock);
+	return used;
+}
+
+void target_wait_unused(struct store *s)
+{
+	uint64_t until_us = clock_now_us() + UNUSED_WAIT_US;
+	const struct timespec pause = {.tv_nsec = 2000000};
+
+	while (in_use(s) && clock_now_us() < until_us)
+		nanosleep(&pause, NULL);
+}
+
+/* All of key is in a file that has the name of the part, durable if the last checkpoint was. */
+static int target_complete(struct store *s, const struct object_key *key)
+{
+	struct store_record rec;
+
+	if (store_lookup(s, key, &rec) < 0 || rec.size == SIZE_UNKNOWN)
+		return -EIO;
+	return rec.size == 0 || (rec.complete && rec.bytes_durable == rec.size) ? 0 : -EIO;
+}
+
+/* An empty object has no byte that would have made its file. */
+static int target_make_empty(struct store *s, const struct object_key *key)
+{
+	struct store_record rec;
+	int fd;
+
+	if (store_lookup(s, key, &rec) < 0 || rec.size != 0)
+		return 0;
+	fd = openat(s->cache.filesfd, s->cache.part,
+		    O_WRONLY | O_CREAT | O_TRUNC | O_NOFOLLOW | O_CLOEXEC, 0666);
+	return fd < 0 || close(fd) < 0 ? -errno : 0;
+}
+
+static int target_rename(struct store *s, int64_t mtime, const char *name)
+{
+	int dirfd = s->cache.filesfd;
+	struct timespec times[2] = {{.tv_nsec = UTIME_OMIT}, {.tv_sec = mtime}};
+	struct stat st;
+
+	if (mtime != VALIDATOR_NO_TIME &&
+	    utimensat(dirfd, s->cache.part, times, AT_SYMLINK_NOFOLLOW) < 0)
+		log_debug("%s: its date can't be set: %s", name, strerror(errno));
+	if (renameat2(dirfd, s->cache.part, dirfd, name, RENAME_NOREPLACE) == 0)
+		return fsync(dirfd) < 0 ? -errno : 0;
+	if (errno != EINVAL && errno != ENOSYS)
+		return -errno;
+	/* A file system without it: somebody may be quicker in between. */
+	if (fstatat(dirfd, name, &st, AT_SYMLINK_NOFOLLOW) == 0)
+		return -EEXIST;
+	if (renameat(dirfd, s->cache.part, dirfd, name) < 0 || fsync(dirfd) < 0)
+		return -errno;
+	return 0;
+}
+
+int store_finish(struct store *s, const struct object_key *key, int64_t mtime, const char *name)
+{
+	int r = target_make_empty(s, key), error;
+
+	if (!r)
+		r = store_checkpoint(s);
+	if (!r)
+		r = target_complete(s, key);
+	if (!r)
+		r = target_rename(s, mtime, name);
+	error = store_stop(s);
+	if (!r) {
+		error = cache_remove(&s->cache);
+		if (error)
+			log_warn("%s: what was kept of its download stays: %s", name,
+				 strerror(-error));
+	}
+	store_end(s);
+	return r;
+}
+
+int store_discard(struct store *s)
+{
+	int r = 0, error;
+
+	store_stop(s);
+	if (unlinkat(s->cache.filesfd, s->cache.part, 0) < 0 && errno != ENOENT)
+		r = -errno;
+	error = cache_remove(&s->cache);
+	store_end(s);
+	return r ? r : error;
+}
+

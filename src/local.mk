@@ -4,6 +4,7 @@ include src/manifest/local.mk
 include src/store/local.mk
 include src/net/local.mk
 include src/engine/local.mk
+include src/get/local.mk
 include src/fs/local.mk
 include src/daemon/local.mk
 include src/cli/local.mk

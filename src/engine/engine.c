@@ -375,8 +375,7 @@ static void drop(struct object **list, size_t count, bool wrong, int *ret_error)
 		return;
 	drop_drain(list, count);
 	for (size_t i = 0; i < count; i++)
-		ret_error[i] =
-			store_drop_begin(list[i]->store, &list[i]->key, wrong, &version[i]);
+		ret_error[i] = store_drop_begin(list[i]->store, &list[i]->key, wrong, &version[i]);
 	store_drop_wait(list[0]->store);
 	for (size_t i = 0; i < count; i++) {
 		if (ret_error[i] == 0)

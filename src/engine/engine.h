@@ -27,7 +27,8 @@ enum fill_mode { FILL_NONE, FILL_OPENED, FILL_ALL };
 struct engine_config {
 	struct sched_config sched;
 	struct fetch_config fetch;
-	struct store_config store; /* the cache, lost and ctx are the engine's to set; dir NULL: none,
+	struct store_config
+		store; /* the cache, lost and ctx are the engine's to set; dir NULL: none,
 				    * each object has a store of its own (engine_store()) */
 	enum fill_mode fill;
 	uint64_t fill_after;	/* bytes really read before backfill of a file begins */
@@ -64,6 +65,10 @@ int engine_object(struct engine *e, struct manifest *m, uint32_t index, struct o
  * the last reference and waits until nothing of the engine's knows the object any more.
  */
 void engine_release(struct object *o);
+/* Its name in the store's records. */
+const struct object_key *object_key(const struct object *o);
+/* Does a header ("Name: value") say what is asked for? Others say who asks. */
+bool header_names_content(const char *header);
 int engine_store(struct engine *e, const struct store_config *cfg, struct store **ret,
 		 char owner[STORE_OWNER_MAX]);
 int engine_object_in(struct engine *e, struct store *s, struct manifest *m, uint32_t index,

@@ -204,6 +204,11 @@ void object_put(struct object *o)
 		engine_post(e, &o->gone_msg, object_gone);
 }
 
+const struct object_key *object_key(const struct object *o)
+{
+	return &o->key;
+}
+
 struct manifest *object_manifest(struct object *o, uint32_t *ret_index)
 {
 	struct manifest *m;

@@ -15,6 +15,8 @@
 
 #define GET_PART ".part"
 
+#define GET_FILES_MAX 64
+
 struct get;
 
 struct get_file {
@@ -25,7 +27,7 @@ struct get_file {
 struct get_config {
 	struct engine_config engine; /* of store only checkpoint_us and checkpoint_bytes count */
 	const char *state_dir;	     /* $XDG_STATE_HOME/rgetfs */
-	unsigned int max_files;	     /* under way at once; at least 1 */
+	unsigned int max_files;	     /* under way at once: 1 to GET_FILES_MAX */
 	bool content_disposition;    /* the last component of a path is what the server says */
 };
 
@@ -47,7 +49,7 @@ enum get_state {
 	GET_WAITING, /* its turn has not come */
 	GET_RUNNING,
 	GET_DONE,
-	GET_THERE,   /* it was there already: right by checksum, or of the server's size and date */
+	GET_THERE, /* it was there already: right by checksum, or of the server's size and date */
 	GET_FAILED,
 	GET_STOPPED, /* begun, and get_stop() came */
 	GET_STATE_COUNT

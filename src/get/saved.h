@@ -14,11 +14,11 @@ struct saved {
 	const char *path;     /* of the target, absolute */
 	const char *manifest; /* JSON, one entry; NULL: it can't be read */
 	size_t manifest_len;
-	uint64_t size;	      /* SIZE_UNKNOWN */
-	uint64_t durable;     /* bytes */
-	int64_t changed_s;    /* when it last became more */
-	bool part_missing;    /* somebody removed PATH.part */
-	const char *owner;    /* "PID on HOST" that is at it now; NULL nobody */
+	uint64_t size;	   /* SIZE_UNKNOWN, also while somebody is at it */
+	uint64_t durable;  /* bytes; 0 while somebody is at it */
+	int64_t changed_s; /* when PATH.part was last written to */
+	bool part_missing; /* somebody removed PATH.part */
+	const char *owner; /* "PID on HOST" that is at it now; NULL nobody */
 };
 
 /*

@@ -156,7 +156,8 @@ bool cache_named(const struct backing *b)
 	char buf[BACKING_NAME_MAX];
 	struct stat st;
 
-	if (fstatat(b->cache->filesfd, backing_name(b->cache, buf, b->id, b->cookie), &st, AT_SYMLINK_NOFOLLOW) < 0)
+	if (fstatat(b->cache->filesfd, backing_name(b->cache, buf, b->id, b->cookie), &st,
+		    AT_SYMLINK_NOFOLLOW) < 0)
 		return errno != ENOENT;
 	return st.st_ino == b->ino;
 }

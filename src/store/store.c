@@ -578,6 +578,16 @@ int store_lookup(struct store *s, const struct object_key *key, struct store_rec
 	return rec ? 0 : -ENOENT;
 }
 
+bool store_empty(struct store *s)
+{
+	bool empty;
+
+	mtx_lock(&s->lock);
+	empty = s->records.count == 0;
+	mtx_unlock(&s->lock);
+	return empty;
+}
+
 int store_remember(struct store *s, const struct object_key *key, const struct store_record *rec)
 {
 	struct record *r;

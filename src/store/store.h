@@ -31,8 +31,9 @@ struct store;
  * the database only comes to be with the first checkpoint that finds the object incomplete.
  */
 struct store_target {
-	int dirfd;	  /* where the file is; the caller's, who may close it after store_open() */
-	const char *part; /* its name until it is complete: made anew unless the database knows it */
+	int dirfd; /* where the file is; the caller's, who may close it after store_open() */
+	const char
+		*part; /* its name until it is complete: made anew unless the database knows it */
 	/* Before the first row is written, on a store thread: leave in dirfd what tells of it. 0 or
 	 * -errno. */
 	int (*begins)(void *ctx, int dirfd);
@@ -40,7 +41,7 @@ struct store_target {
 };
 
 struct store_config {
-	const char *dir;	   /* the manifest's own directory; made if absent (0700) */
+	const char *dir;		   /* the manifest's own directory; made if absent (0700) */
 	const struct store_target *target; /* NULL: a cache; copied but for its part */
 	const char *description;   /* manifest and mountpoint, for the lock file and cache list */
 	uint64_t cache_size;	   /* bytes, UINT64_MAX unlimited */
@@ -89,8 +90,15 @@ struct store_record {
 	uint64_t version_id; /* 0: none */
 	bool complete;
 };
+/*
+ * What a target's directory says of it (size, mtime, bytes), of which nobody need be the owner; the
+ * rest of *ret is nothing. 0; -ENOENT: there is no database; -EBUSY: its owner has it.
+ */
+int store_peek(int dirfd, const char *dir, struct store_record *ret);
 /* 0 or -ENOENT. */
 int store_lookup(struct store *s, const struct object_key *key, struct store_record *ret);
+/* Is anything remembered at all? */
+bool store_empty(struct store *s);
 /* Remember size, mtime, validator and asked_s (its other fields are not read); durable by the next
  * checkpoint. */
 int store_remember(struct store *s, const struct object_key *key, const struct store_record *rec);

@@ -113,3 +113,27 @@ int store_discard(struct store *s)
 	return r ? r : error;
 }
 
+static int peek_object(void *ctx, const struct extdb_object *o)
+{
+	struct store_record *rec = ctx;
+
+	rec->size =
+		o->version.id && o->version.size != SIZE_UNKNOWN ? o->version.size : o->row.size;
+	rec->mtime = o->row.mtime;
+	rec->bytes_cached = rec->bytes_durable = o->version.id ? o->version.bytes : 0;
+	return 0;
+}
+
+int store_peek(int dirfd, const char *dir, struct store_record *ret)
+{
+	struct extdb *db = NULL;
+	uint64_t bad;
+	int r = extdb_open_readonly(dirfd, dir, &db);
+
+	if (r)
+		return r;
+	*ret = (struct store_record){.size = SIZE_UNKNOWN, .mtime = VALIDATOR_NO_TIME};
+	r = extdb_each_object(db, peek_object, ret, &bad);
+	extdb_close(db);
+	return r;
+}

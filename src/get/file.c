@@ -1,0 +1,444 @@
+/*
+ * file.c - one file from its beginning to its end
+ *
+ * On one of get's threads, which waits for the engine and for the disk. In this order: is it there
+ * already; the store; the bytes; are those of an earlier run still what they were; durable, its
+ * name, and the state goes.
+ */
+#include <inttypes.h>
+#include <fcntl.h>
+#include <stdarg.h>
+
+#include "base/log.h"
+#include "core/url.h"
+#include "get/internal.h"
+#include "store/digest.h"
+
+#define VERIFY_ROUNDS \
+	3 /* bytes of an earlier run turn out to be wrong: so often they are fetched again */
+#define READ_BYTES (UINT64_C(1) << 20)
+
+PRINTF_LIKE(2, 3) static void say(struct file *f, const char *fmt, ...)
+{
+	va_list ap;
+
+	va_start(ap, fmt);
+	mtx_lock(&f->g->lock);
+	vsnprintf(f->last.error, sizeof(f->last.error), fmt, ap);
+	mtx_unlock(&f->g->lock);
+	va_end(ap);
+}
+
+/* ---- there already? ---- */
+
+/* 0: its content has the entry's checksum; -EILSEQ: another; -errno. */
+static int compare_content(struct file *f, const struct checksum *want)
+{
+	int fd = openat(f->target.dirfd, f->target.name, O_RDONLY | O_NOFOLLOW | O_CLOEXEC);
+	uint8_t got[DIGEST_MAX], *buf = malloc(READ_BYTES);
+	struct digest *d = NULL;
+	ssize_t n = 0;
+	int r = fd < 0 ? -errno : buf ? digest_new(checksum_name(want->algo), &d) : -ENOMEM;
+
+	while (r == 0 && (n = read(fd, buf, READ_BYTES)) > 0) {
+		r = digest_update(d, buf, (size_t)n);
+		if (get_stopping(f->g))
+			r = -EINTR;
+	}
+	if (r == 0)
+		r = n < 0 ? -errno : digest_final(d, got);
+	if (r == 0 && memcmp(got, want->value, checksum_length(want->algo)) != 0)
+		r = -EILSEQ;
+	digest_free(d);
+	free(buf);
+	if (fd >= 0)
+		close(fd);
+	return r;
+}
+
+static void answered(void *ctx, int error)
+{
+	struct file *f = ctx;
+
+	mtx_lock(&f->g->lock);
+	f->answered = true;
+	f->fill = NULL;
+	f->probe = NULL;
+	f->error = error;
+	cnd_broadcast(&f->g->changed);
+	mtx_unlock(&f->g->lock);
+}
+
+void file_cancel_locked(struct file *f)
+{
+	if (f->fill)
+		fill_cancel(f->fill);
+	if (f->probe)
+		probe_cancel(f->probe);
+}
+
+/* For answered(), of what was begun; the error. */
+static int await(struct file *f)
+{
+	struct get *g = f->g;
+	int r;
+
+	mtx_lock(&g->lock);
+	/* Whoever stops later cancels it; before, nobody saw it. */
+	if (g->stopping)
+		file_cancel_locked(f);
+	while (!f->answered)
+		cnd_wait(&g->changed, &g->lock);
+	f->answered = false;
+	r = f->error && g->stopping ? -EINTR : f->error;
+	mtx_unlock(&g->lock);
+	return r;
+}
+
+/* Ask the server for size and date, unless they are known. 0 or -errno. */
+static int ask(struct file *f)
+{
+	struct probe *q = probe_new(f->object, true, answered, f);
+
+	if (!q)
+		return -ENOMEM;
+	mtx_lock(&f->g->lock);
+	f->probe = q;
+	mtx_unlock(&f->g->lock);
+	probe_begin(q);
+	return await(f);
+}
+
+/* Size and date of what is there are those of the server, as the manifest or itself tells them. */
+static int compare_told(struct file *f, const struct entry *entry, const struct stat *st)
+{
+	struct object_info info;
+	int r = ask(f);
+
+	if (r == -EINTR)
+		return r;
+	object_info(f->object, &info);
+	if (r < 0 || info.size == SIZE_UNKNOWN || info.length_unknown ||
+	    info.size != (uint64_t)st->st_size)
+		return -EEXIST;
+	/* The manifest's word on the size is enough: there was no question. */
+	return info.mtime == st->st_mtime ||
+			       (entry->size != SIZE_UNKNOWN && info.mtime == MANIFEST_NO_TIME)
+		       ? 0
+		       : -EEXIST;
+}
+
+/* -ENOENT: it is to be fetched. 0: it is there. Else it can't be, and *f says why. */
+static int there(struct file *f, const struct entry *entry)
+{
+	struct stat st;
+	int r = target_existing(&f->target, &st);
+
+	if (r == -ENOENT)
+		return r;
+	if (r < 0) {
+		say(f,
+		    "it exists already and is no regular file (move it away, or give another name "
+		    "with --output)");
+		return r;
+	}
+	if (entry->checksum.algo != CHECKSUM_NONE)
+		r = compare_content(f, &entry->checksum);
+	else
+		r = compare_told(f, entry, &st);
+	if (r == 0) {
+		mtx_lock(&f->g->lock);
+		f->last.size = f->last.bytes = f->last.durable = (uint64_t)st.st_size;
+		mtx_unlock(&f->g->lock);
+	} else if (r == -EILSEQ) {
+		say(f,
+		    "it exists already with another content than the checksum says (move it away, "
+		    "or give another name with --output)");
+	} else if (r == -EEXIST) {
+		say(f,
+		    "it exists already and is not known to be the server's (move it away, or give "
+		    "another name with --output)");
+	} else if (r != -EINTR) {
+		say(f, "it exists already and can't be read: %s", strerror(-r));
+	}
+	return r;
+}
+
+/* ---- the store ---- */
+
+/* The entry without what belongs to whoever asks, as a manifest of its own. */
+static int entry_text(const struct entry *entry, char **ret, size_t *ret_len)
+{
+	struct entry e = *entry;
+	char *url[MANIFEST_URLS_MAX] = {NULL};
+	FILE *f = open_memstream(ret, ret_len);
+	int r = f ? 0 : -ENOMEM;
+
+	if (!f)
+		return r;
+	for (unsigned int i = 0; r == 0 && i < e.url_count; i++) {
+		e.url[i] = url[i] = url_without_userinfo(entry->url[i]);
+		if (!url[i])
+			r = -ENOMEM;
+	}
+	e.header_count = 0;
+	for (unsigned int i = 0; i < entry->header_count; i++) {
+		if (header_names_content(entry->header[i]))
+			e.header[e.header_count++] = entry->header[i];
+	}
+	if (r == 0)
+		r = manifest_write_json_begin(f);
+	if (r == 0)
+		r = manifest_write_json_entry(f, &e, true);
+	if (r == 0)
+		r = manifest_write_json_end(f);
+	for (unsigned int i = 0; i < e.url_count; i++)
+		free(url[i]);
+	if (fclose(f) != 0 && r == 0)
+		r = -ENOMEM;
+	if (r < 0) {
+		free(*ret);
+		*ret = NULL;
+	}
+	return r;
+}
+
+static int begins(void *ctx, int dirfd)
+{
+	struct file *f = ctx;
+	struct entry entry;
+	char *text = NULL;
+	size_t len = 0;
+	int r;
+
+	entry_init(&entry);
+	r = manifest_entry(f->g->manifest, f->index, &entry);
+	if (r == 0)
+		r = entry_text(&entry, &text, &len);
+	if (r == 0)
+		r = target_describe(&f->target, dirfd, text, len);
+	free(text);
+	entry_done(&entry);
+	return r;
+}
+
+static int open_store(struct file *f)
+{
+	const struct store_target target = {.dirfd = f->target.dirfd,
+					    .part = f->target.part,
+					    .begins = begins,
+					    .ctx = f};
+	struct store_config cfg = f->g->cfg.engine.store;
+	char owner[STORE_OWNER_MAX] = "", *path = target_path(&f->target);
+	int r = path ? 0 : -ENOMEM;
+
+	cfg.dir = f->target.state;
+	cfg.target = &target;
+	cfg.description = path;
+	cfg.cache_size = UINT64_MAX;
+	cfg.min_free = 0;
+	cfg.files_max = 0;
+	if (r == 0)
+		r = engine_store(f->g->engine, &cfg, &f->store, owner);
+	if (r == -EBUSY)
+		say(f, "another process is fetching it (%s)", owner);
+	else if (r < 0)
+		say(f, "its state directory %s can't be used: %s", f->target.state, strerror(-r));
+	free(path);
+	return r;
+}
+
+/* What the store has is of another resource: nothing of it is thrown away unasked. */
+static int check_same(struct file *f)
+{
+	struct store_record rec;
+
+	if (store_empty(f->store) || store_lookup(f->store, object_key(f->object), &rec) == 0)
+		return 0;
+	say(f, "its download was begun from another URL (rgetfs get --forget gives that up)");
+	return -EEXIST;
+}
+
+static int open_object(struct file *f)
+{
+	struct object *o = NULL;
+	struct object_info info;
+	int r = engine_object_in(f->g->engine, f->store, f->g->manifest, f->index, &o);
+
+	if (r < 0) {
+		say(f, "%s", strerror(-r));
+		return r;
+	}
+	object_info(o, &info);
+	mtx_lock(&f->g->lock);
+	f->object = o;
+	f->last.resumed = info.bytes_cached;
+	mtx_unlock(&f->g->lock);
+	return check_same(f);
+}
+
+/* ---- the bytes ---- */
+
+static int fill(struct file *f)
+{
+	struct fill *order;
+	int r = object_fill(f->object, answered, f, &order);
+
+	if (r < 0)
+		return r;
+	mtx_lock(&f->g->lock);
+	if (!f->answered)
+		f->fill = order;
+	mtx_unlock(&f->g->lock);
+	return await(f);
+}
+
+static void say_why(struct file *f, int error)
+{
+	struct object_info info;
+
+	object_info(f->object, &info);
+	if (error == -ENOSPC || error == -EDQUOT)
+		say(f, "no space left on the disk (make room, then run it again: it goes on)");
+	else if (error == -EFBIG)
+		say(f, "it does not fit on the disk");
+	else if (info.error[0] && (error == -EIO || error == -EILSEQ || error == -ENOENT ||
+				   error == -EACCES || error == -ETIMEDOUT || error == -ESTALE))
+		say(f, "%s", info.error);
+	else
+		say(f, "%s", strerror(-error));
+}
+
+/* All of it, and what came in an earlier run is looked at once more. 0 or -errno. */
+static int fetch(struct file *f, const struct entry *entry)
+{
+	uint64_t blocks, bad = 0;
+	int r = 0;
+
+	for (int round = 0; round < VERIFY_ROUNDS; round++) {
+		r = fill(f);
+		/* A checksum of the whole says more. */
+		if (r < 0 || f->last.resumed == 0 || entry->checksum.algo != CHECKSUM_NONE)
+			break;
+		r = object_verify(f->object, &blocks, &bad);
+		if (r < 0 || bad == 0)
+			break;
+		log_warn("%s: %" PRIu64
+			 " blocks of an earlier run are not what was written: fetched again",
+			 f->path, bad);
+		r = -EIO;
+	}
+	if (r < 0 && r != -EINTR)
+		say_why(f, r);
+	return r;
+}
+
+/* ---- the end ---- */
+
+static void snapshot(struct file *f)
+{
+	struct object_info info;
+	struct get_info *l = &f->last;
+
+	object_info(f->object, &info);
+	mtx_lock(&f->g->lock);
+	l->size = info.length_unknown ? SIZE_UNKNOWN : info.size;
+	l->bytes = info.bytes_cached;
+	l->durable = info.bytes_durable;
+	l->fetched = info.bytes_fetched;
+	l->discarded = info.bytes_discarded;
+	l->requests = info.requests;
+	l->retries = info.retries;
+	mtx_unlock(&f->g->lock);
+}
+
+/* Let go of object and store. result: what came of fetching. 0: the file has its name. */
+static int conclude(struct file *f, int result)
+{
+	struct object_key key = {{0}};
+	struct object_info info;
+	struct object *o;
+	int64_t mtime = VALIDATOR_NO_TIME;
+	bool had = f->object != NULL, keep = !had;
+	int r;
+
+	if (had) {
+		snapshot(f);
+		object_info(f->object, &info);
+		key = *object_key(f->object);
+		if (info.mtime != MANIFEST_NO_TIME)
+			mtime = info.mtime;
+		/* Bytes that may be of use the next time. */
+		keep = info.bytes_cached > 0 || result == -EEXIST;
+		mtx_lock(&f->g->lock);
+		o = f->object;
+		f->object = NULL;
+		mtx_unlock(&f->g->lock);
+		engine_release(o);
+	}
+	if (result == 0) {
+		r = store_finish(f->store, &key, mtime, f->target.name);
+		if (r == -EEXIST)
+			say(f,
+			    "a file of its name appeared meanwhile (move one of both away: %s is "
+			    "complete)",
+			    f->target.part);
+		else if (r < 0)
+			say(f, "it can't be finished: %s", strerror(-r));
+		f->last.durable = r == 0 ? f->last.bytes : f->last.durable;
+	} else {
+		r = keep ? store_close(f->store) : store_discard(f->store);
+		if (r < 0)
+			log_warn("%s: %s", f->path, strerror(-r));
+		r = result;
+	}
+	f->store = NULL;
+	return r;
+}
+
+static enum get_state fetch_entry(struct file *f, const struct entry *entry)
+{
+	int r = open_store(f), exists;
+
+	if (r < 0)
+		return GET_FAILED;
+	r = open_object(f);
+	exists = r == 0 ? there(f, entry) : r;
+	if (exists == 0) {
+		conclude(f, -ECANCELED);
+		return GET_THERE;
+	}
+	if (r == 0 && exists != -ENOENT)
+		r = exists;
+	if (r == 0)
+		r = fetch(f, entry);
+	r = conclude(f, r);
+	return r == 0 ? GET_DONE : r == -EINTR ? GET_STOPPED : GET_FAILED;
+}
+
+void file_fetch(struct file *f)
+{
+	enum get_state state = GET_FAILED;
+	struct get *g = f->g;
+	struct entry entry;
+	char why[TARGET_WHY_MAX] = "";
+	int r;
+
+	entry_init(&entry);
+	r = manifest_entry(g->manifest, f->index, &entry);
+	if (r < 0)
+		snprintf(why, sizeof(why), "%s", strerror(-r));
+	if (r == 0)
+		r = target_init(&f->target, f->path, g->cfg.state_dir, why);
+	if (r == 0)
+		r = target_check_part(&f->target, why);
+	if (r == 0)
+		state = fetch_entry(f, &entry);
+	else
+		say(f, "%s", why);
+	target_done(&f->target);
+	entry_done(&entry);
+	mtx_lock(&g->lock);
+	f->state = state;
+	mtx_unlock(&g->lock);
+}

@@ -1,0 +1,66 @@
+/*
+ * internal.h - what the files of get share; nobody else includes it
+ *
+ *   get.c     whose turn it is, totals, what is told
+ *   file.c    one file from its beginning to its end, on a thread of its own
+ *   target.c  where it is on the disk
+ *   saved.c   what was begun earlier
+ *
+ * Each file under way has one of max_files threads, which does for it what waits on the disk.
+ */
+#ifndef GET_INTERNAL_H
+#define GET_INTERNAL_H
+
+#include <bsd/sys/queue.h>
+
+#include "base/lock.h"
+#include "get/get.h"
+#include "get/target.h"
+
+struct file {
+	struct get *g;
+	TAILQ_ENTRY(file) running_link; /* of get.running, while it runs */
+	STAILQ_ENTRY(file) told_link;
+
+	/* get.lock */
+	const char *path;
+	uint32_t index;
+	enum get_state state;
+	struct object *object; /* a reference, while it runs and has one */
+	/* What its thread waits for in the engine: one of both, while it may be cancelled. */
+	struct fill *fill;
+	struct probe *probe;
+	bool answered; /* done() was called, with … */
+	int error;
+	bool told, told_begin; /* is on get.told; its beginning was told */
+	uint64_t began_us;
+	struct get_info last; /* RUNNING: what is known without the object; then: all of it */
+
+	/* Its thread's. */
+	struct target target;
+	struct store *store;
+};
+
+struct get {
+	struct get_config cfg;
+	struct engine *engine;
+	struct manifest *manifest;
+	struct file *file;
+	size_t count;
+
+	struct mtx lock; /* RANK_JOB; guards all below */
+	struct cnd changed;
+	TAILQ_HEAD(file_list, file) running;
+	STAILQ_HEAD(told_list, file) told; /* those that get_next() is to tell of */
+	size_t next;			   /* the first whose turn has not come */
+	bool stopping;
+	struct get_totals ended; /* sums of those that have come to their end */
+};
+
+/* file.c. From its beginning to its end; f is GET_RUNNING. */
+void file_fetch(struct file *f);
+bool get_stopping(struct get *g); /* get.c */
+/* What f waits for ends soon. Under get.lock. */
+void file_cancel_locked(struct file *f);
+
+#endif

@@ -194,3 +194,9 @@ tests_unit_test_screen_SOURCES = tests/unit/test_screen.c src/cli/screen.c
 tests_unit_test_screen_CPPFLAGS = $(AM_CPPFLAGS) $(CHECK_CFLAGS)
 tests_unit_test_screen_LDADD = $(rgetfs_libs) $(CHECK_LIBS)
 TESTS += tests/unit/test_screen
+check_PROGRAMS += tests/unit/test_get
+tests_unit_test_get_SOURCES = tests/unit/test_get.c tests/unit/engine_lab.c \
+	tests/unit/engine_lab.h tests/origin/content.c tests/origin/content.h
+tests_unit_test_get_CPPFLAGS = $(AM_CPPFLAGS) $(CHECK_CFLAGS) -I$(top_srcdir)
+tests_unit_test_get_LDADD = $(rgetfs_libs) $(CHECK_LIBS) -lm
+TESTS += tests/unit/test_get

@@ -124,6 +124,10 @@ static void object_learn(struct object *o, struct pull *p)
 	}
 	o->stale = false;
 	o->failed = false;
+	if (!o->filename && p->filename) {
+		o->filename = p->filename;
+		p->filename = NULL;
+	}
 	if (p->probe)
 		o->checking = false;
 	if (p->total == SIZE_UNKNOWN && o->size == SIZE_UNKNOWN && p->answer == VERDICT_WHOLE)

@@ -35,6 +35,7 @@ struct engine_config {
 	uint64_t revalidate_us; /* age of an answer that an open asks again for; UINT64_MAX never, 0
 				   always */
 	bool offline;
+	bool filenames; /* keep what answers say of the file's name (object_filename()) */
 	unsigned int parked_per_origin; /* reads waiting at most; beyond: EIO */
 	/*
 	 * An object has another version, size or state than before (its node must change); called
@@ -67,8 +68,8 @@ int engine_object(struct engine *e, struct manifest *m, uint32_t index, struct o
 void engine_release(struct object *o);
 /* Its name in the store's records. */
 const struct object_key *object_key(const struct object *o);
-/* Does a header ("Name: value") say what is asked for? Others say who asks. */
-bool header_names_content(const char *header);
+/* The name that an answer gave it (Content-Disposition), unsanitised: malloc'ed; NULL none. */
+char *object_filename(struct object *o);
 int engine_store(struct engine *e, const struct store_config *cfg, struct store **ret,
 		 char owner[STORE_OWNER_MAX]);
 int engine_object_in(struct engine *e, struct store *s, struct manifest *m, uint32_t index,

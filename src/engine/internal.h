@@ -241,6 +241,7 @@ struct object {
 
 	uint64_t size;
 	int64_t mtime;
+	char *filename; /* engine_config.filenames: of its first answer that has one */
 	struct validator validator;
 	int64_t asked_s; /* last answer; where a checksum pins the content: object_proof() of it,
 			    object_claim(), or 0 */

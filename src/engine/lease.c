@@ -71,6 +71,7 @@ static void pull_free(struct pull *p)
 	task_put(t);
 	version_put(p->version);
 	free(p->resolved);
+	free(p->filename);
 	free(p->asked);
 	free(p);
 }

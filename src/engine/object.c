@@ -85,6 +85,7 @@ static void object_free(struct object *o)
 	rangeset_done(&o->read);
 	mtx_done(&o->read_lock);
 	free(o->error);
+	free(o->filename);
 	free(o);
 }
 
@@ -207,6 +208,16 @@ void object_put(struct object *o)
 const struct object_key *object_key(const struct object *o)
 {
 	return &o->key;
+}
+
+char *object_filename(struct object *o)
+{
+	char *name;
+
+	mtx_lock(&o->e->lock);
+	name = o->filename ? strdup(o->filename) : NULL;
+	mtx_unlock(&o->e->lock);
+	return name;
 }
 
 struct manifest *object_manifest(struct object *o, uint32_t *ret_index)

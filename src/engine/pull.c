@@ -124,6 +124,8 @@ static enum transfer_answer pull_on_head(void *user, enum verdict v, const struc
 		p->got.size = SIZE_UNKNOWN; /* of the resource, not of our part of it */
 	p->total = answered_size(p, use->total);
 	p->resolved = resolved ? strdup(resolved) : NULL;
+	if (p->e->cfg.filenames && resp->filename[0])
+		p->filename = strdup(resp->filename);
 	p->resolved_until_us =
 		fresh_s < 0
 			? UINT64_MAX

@@ -9,6 +9,7 @@
 #include <fcntl.h>
 #include <stdarg.h>
 
+#include "base/clock.h"
 #include "base/log.h"
 #include "core/url.h"
 #include "get/internal.h"
@@ -16,7 +17,8 @@
 
 #define VERIFY_ROUNDS \
 	3 /* bytes of an earlier run turn out to be wrong: so often they are fetched again */
-#define READ_BYTES (UINT64_C(1) << 20)
+#define READ_BYTES   (UINT64_C(1) << 20)
+#define NAME_LOOK_US (20 * USEC_PER_MS)
 
 PRINTF_LIKE(2, 3) static void say(struct file *f, const char *fmt, ...)
 {
@@ -34,7 +36,7 @@ PRINTF_LIKE(2, 3) static void say(struct file *f, const char *fmt, ...)
 /* 0: its content has the entry's checksum; -EILSEQ: another; -errno. */
 static int compare_content(struct file *f, const struct checksum *want)
 {
-	int fd = openat(f->target.dirfd, f->target.name, O_RDONLY | O_NOFOLLOW | O_CLOEXEC);
+	int fd = openat(f->target.dirfd, f->target.final, O_RDONLY | O_NOFOLLOW | O_CLOEXEC);
 	uint8_t got[DIGEST_MAX], *buf = malloc(READ_BYTES);
 	struct digest *d = NULL;
 	ssize_t n = 0;
@@ -55,6 +57,57 @@ static int compare_content(struct file *f, const struct checksum *want)
 		close(fd);
 	return r;
 }
+
+/* Size and date of what is there are those of the server, as the manifest or itself tells them. */
+static bool same_as_told(struct file *f, const struct stat *st)
+{
+	struct object_info info;
+
+	object_info(f->object, &info);
+	if (info.size == SIZE_UNKNOWN || info.length_unknown || info.size != (uint64_t)st->st_size)
+		return false;
+	/* The manifest's word on the size is enough: there was no question. */
+	return info.mtime == st->st_mtime ||
+	       (f->entry->size != SIZE_UNKNOWN && info.mtime == MANIFEST_NO_TIME);
+}
+
+/* -ENOENT: it is to be fetched. 0: it is there. Else it can't be, and *f says why. */
+static int there(struct file *f)
+{
+	struct stat st;
+	int r = target_existing(&f->target, &st);
+
+	if (r == -ENOENT)
+		return r;
+	if (r < 0) {
+		say(f,
+		    "it exists already and is no regular file (move it away, or give another name "
+		    "with --output)");
+		return r;
+	}
+	if (f->entry->checksum.algo != CHECKSUM_NONE)
+		r = compare_content(f, &f->entry->checksum);
+	else
+		r = same_as_told(f, &st) ? 0 : -EEXIST;
+	if (r == 0) {
+		mtx_lock(&f->g->lock);
+		f->last.size = f->last.bytes = f->last.durable = (uint64_t)st.st_size;
+		mtx_unlock(&f->g->lock);
+	} else if (r == -EILSEQ) {
+		say(f,
+		    "it exists already with another content than the checksum says (move it away, "
+		    "or give another name with --output)");
+	} else if (r == -EEXIST) {
+		say(f,
+		    "it exists already and is not known to be the server's (move it away, or give "
+		    "another name with --output)");
+	} else if (r != -EINTR) {
+		say(f, "it exists already and can't be read: %s", strerror(-r));
+	}
+	return r;
+}
+
+/* ---- waiting for the engine ---- */
 
 static void answered(void *ctx, int error)
 {
@@ -77,6 +130,39 @@ void file_cancel_locked(struct file *f)
 		probe_cancel(f->probe);
 }
 
+/*
+ * Has an answer named it? Then it is fetched under that name; not at all when there is such a file:
+ * f->named.
+ */
+static void look_at_name(struct file *f)
+{
+	char *filename = object_filename(f->object), *path;
+	struct get *g = f->g;
+	int r;
+
+	if (!filename)
+		return;
+	f->unnamed = false;
+	r = target_rename(&f->target, filename);
+	if (r < 0)
+		log_warn("%s: the server gives it no usable name, it keeps its own", f->path);
+	free(filename);
+	if (r < 0)
+		return;
+	path = target_final_path(&f->target);
+	mtx_lock(&g->lock);
+	if (path)
+		f->path = f->own_path = path;
+	mtx_unlock(&g->lock);
+	r = there(f);
+	if (r == -ENOENT)
+		return;
+	f->named = r == 0 ? -EALREADY : r;
+	mtx_lock(&g->lock);
+	file_cancel_locked(f);
+	mtx_unlock(&g->lock);
+}
+
 /* For answered(), of what was begun; the error. */
 static int await(struct file *f)
 {
@@ -87,8 +173,16 @@ static int await(struct file *f)
 	/* Whoever stops later cancels it; before, nobody saw it. */
 	if (g->stopping)
 		file_cancel_locked(f);
-	while (!f->answered)
-		cnd_wait(&g->changed, &g->lock);
+	while (!f->answered) {
+		if (!f->unnamed) {
+			cnd_wait(&g->changed, &g->lock);
+			continue;
+		}
+		cnd_wait_until(&g->changed, &g->lock, clock_now_us() + NAME_LOOK_US);
+		mtx_unlock(&g->lock);
+		look_at_name(f);
+		mtx_lock(&g->lock);
+	}
 	f->answered = false;
 	r = f->error && g->stopping ? -EINTR : f->error;
 	mtx_unlock(&g->lock);
@@ -107,61 +201,6 @@ static int ask(struct file *f)
 	mtx_unlock(&f->g->lock);
 	probe_begin(q);
 	return await(f);
-}
-
-/* Size and date of what is there are those of the server, as the manifest or itself tells them. */
-static int compare_told(struct file *f, const struct entry *entry, const struct stat *st)
-{
-	struct object_info info;
-	int r = ask(f);
-
-	if (r == -EINTR)
-		return r;
-	object_info(f->object, &info);
-	if (r < 0 || info.size == SIZE_UNKNOWN || info.length_unknown ||
-	    info.size != (uint64_t)st->st_size)
-		return -EEXIST;
-	/* The manifest's word on the size is enough: there was no question. */
-	return info.mtime == st->st_mtime ||
-			       (entry->size != SIZE_UNKNOWN && info.mtime == MANIFEST_NO_TIME)
-		       ? 0
-		       : -EEXIST;
-}
-
-/* -ENOENT: it is to be fetched. 0: it is there. Else it can't be, and *f says why. */
-static int there(struct file *f, const struct entry *entry)
-{
-	struct stat st;
-	int r = target_existing(&f->target, &st);
-
-	if (r == -ENOENT)
-		return r;
-	if (r < 0) {
-		say(f,
-		    "it exists already and is no regular file (move it away, or give another name "
-		    "with --output)");
-		return r;
-	}
-	if (entry->checksum.algo != CHECKSUM_NONE)
-		r = compare_content(f, &entry->checksum);
-	else
-		r = compare_told(f, entry, &st);
-	if (r == 0) {
-		mtx_lock(&f->g->lock);
-		f->last.size = f->last.bytes = f->last.durable = (uint64_t)st.st_size;
-		mtx_unlock(&f->g->lock);
-	} else if (r == -EILSEQ) {
-		say(f,
-		    "it exists already with another content than the checksum says (move it away, "
-		    "or give another name with --output)");
-	} else if (r == -EEXIST) {
-		say(f,
-		    "it exists already and is not known to be the server's (move it away, or give "
-		    "another name with --output)");
-	} else if (r != -EINTR) {
-		say(f, "it exists already and can't be read: %s", strerror(-r));
-	}
-	return r;
 }
 
 /* ---- the store ---- */
@@ -203,22 +242,17 @@ static int entry_text(const struct entry *entry, char **ret, size_t *ret_len)
 	return r;
 }
 
+/* On a thread of the store's, which ends before f's own lets go of entry and target. */
 static int begins(void *ctx, int dirfd)
 {
 	struct file *f = ctx;
-	struct entry entry;
 	char *text = NULL;
 	size_t len = 0;
-	int r;
+	int r = entry_text(f->entry, &text, &len);
 
-	entry_init(&entry);
-	r = manifest_entry(f->g->manifest, f->index, &entry);
-	if (r == 0)
-		r = entry_text(&entry, &text, &len);
 	if (r == 0)
 		r = target_describe(&f->target, dirfd, text, len);
 	free(text);
-	entry_done(&entry);
 	return r;
 }
 
@@ -310,15 +344,17 @@ static void say_why(struct file *f, int error)
 }
 
 /* All of it, and what came in an earlier run is looked at once more. 0 or -errno. */
-static int fetch(struct file *f, const struct entry *entry)
+static int fetch(struct file *f)
 {
 	uint64_t blocks, bad = 0;
 	int r = 0;
 
 	for (int round = 0; round < VERIFY_ROUNDS; round++) {
 		r = fill(f);
+		if (f->named)
+			return f->named;
 		/* A checksum of the whole says more. */
-		if (r < 0 || f->last.resumed == 0 || entry->checksum.algo != CHECKSUM_NONE)
+		if (r < 0 || f->last.resumed == 0 || f->entry->checksum.algo != CHECKSUM_NONE)
 			break;
 		r = object_verify(f->object, &blocks, &bad);
 		if (r < 0 || bad == 0)
@@ -369,7 +405,7 @@ static int conclude(struct file *f, int result)
 		if (info.mtime != MANIFEST_NO_TIME)
 			mtime = info.mtime;
 		/* Bytes that may be of use the next time. */
-		keep = info.bytes_cached > 0 || result == -EEXIST;
+		keep = (info.bytes_cached > 0 && result != -EALREADY) || result == -EEXIST;
 		mtx_lock(&f->g->lock);
 		o = f->object;
 		f->object = NULL;
@@ -377,7 +413,7 @@ static int conclude(struct file *f, int result)
 		engine_release(o);
 	}
 	if (result == 0) {
-		r = store_finish(f->store, &key, mtime, f->target.name);
+		r = store_finish(f->store, &key, mtime, f->target.final);
 		if (r == -EEXIST)
 			say(f,
 			    "a file of its name appeared meanwhile (move one of both away: %s is "
@@ -396,24 +432,42 @@ static int conclude(struct file *f, int result)
 	return r;
 }
 
-static enum get_state fetch_entry(struct file *f, const struct entry *entry)
+/* Is there something by the name that it would have as far as we know? As there(). */
+static int ask_whether_there(struct file *f)
 {
-	int r = open_store(f), exists;
+	struct stat st;
+	int r = 0;
+
+	if (f->entry->checksum.algo == CHECKSUM_NONE && target_existing(&f->target, &st) == 0)
+		r = ask(f);
+	return r == -EINTR ? r : there(f);
+}
+
+static enum get_state fetch_entry(struct file *f)
+{
+	int r = open_store(f);
 
 	if (r < 0)
 		return GET_FAILED;
 	r = open_object(f);
-	exists = r == 0 ? there(f, entry) : r;
-	if (exists == 0) {
-		conclude(f, -ECANCELED);
-		return GET_THERE;
+	f->unnamed = f->g->cfg.content_disposition;
+	if (r == 0 && !f->unnamed) {
+		r = ask_whether_there(f);
+		r = r == -ENOENT ? 0 : r == 0 ? -EALREADY : r;
 	}
-	if (r == 0 && exists != -ENOENT)
-		r = exists;
 	if (r == 0)
-		r = fetch(f, entry);
+		r = fetch(f);
 	r = conclude(f, r);
-	return r == 0 ? GET_DONE : r == -EINTR ? GET_STOPPED : GET_FAILED;
+	switch (r) {
+	case 0:
+		return GET_DONE;
+	case -EALREADY:
+		return GET_THERE;
+	case -EINTR:
+		return GET_STOPPED;
+	default:
+		return GET_FAILED;
+	}
 }
 
 void file_fetch(struct file *f)
@@ -425,6 +479,7 @@ void file_fetch(struct file *f)
 	int r;
 
 	entry_init(&entry);
+	f->entry = &entry;
 	r = manifest_entry(g->manifest, f->index, &entry);
 	if (r < 0)
 		snprintf(why, sizeof(why), "%s", strerror(-r));
@@ -433,7 +488,7 @@ void file_fetch(struct file *f)
 	if (r == 0)
 		r = target_check_part(&f->target, why);
 	if (r == 0)
-		state = fetch_entry(f, &entry);
+		state = fetch_entry(f);
 	else
 		say(f, "%s", why);
 	target_done(&f->target);

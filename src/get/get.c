@@ -35,6 +35,7 @@ int get_new(const struct get_config *cfg, struct manifest *m, const struct get_f
 	g->cfg = *cfg;
 	g->cfg.engine.store.dir = NULL; /* each file has a store of its own */
 	g->cfg.engine.fill = FILL_NONE;
+	g->cfg.engine.filenames = cfg->content_disposition;
 	g->manifest = manifest_get(m);
 	g->count = count;
 	g->file = calloc(count + 1, sizeof(*g->file));
@@ -64,6 +65,8 @@ void get_free(struct get *g)
 		return;
 	engine_free(g->engine);
 	manifest_put(g->manifest);
+	for (size_t i = 0; g->file && i < g->count; i++)
+		free(g->file[i].own_path);
 	free(g->file);
 	cnd_done(&g->changed);
 	mtx_done(&g->lock);

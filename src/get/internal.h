@@ -23,7 +23,8 @@ struct file {
 	STAILQ_ENTRY(file) told_link;
 
 	/* get.lock */
-	const char *path;
+	const char *path; /* the caller's, or own_path */
+	char *own_path;	  /* after the server's word on the name; NULL */
 	uint32_t index;
 	enum get_state state;
 	struct object *object; /* a reference, while it runs and has one */
@@ -37,6 +38,9 @@ struct file {
 	struct get_info last; /* RUNNING: what is known without the object; then: all of it */
 
 	/* Its thread's. */
+	const struct entry *entry;
+	bool unnamed; /* the server's word on its name may come with the first answer */
+	int named;    /* what came of it: 0, or why the bytes are not wanted any more */
 	struct target target;
 	struct store *store;
 };

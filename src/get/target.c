@@ -37,7 +37,8 @@ static int split(struct target *t, const char *path, char **ret_dir)
 
 	*ret_dir = slash ? strndup(path, slash == path ? 1 : (size_t)(slash - path)) : strdup(".");
 	t->name = strdup(name);
-	if (!*ret_dir || !t->name || asprintf(&t->part, "%s%s", name, GET_PART) < 0) {
+	t->final = strdup(name);
+	if (!*ret_dir || !t->name || !t->final || asprintf(&t->part, "%s%s", name, GET_PART) < 0) {
 		t->part = NULL;
 		return -ENOMEM;
 	}
@@ -103,22 +104,68 @@ void target_done(struct target *t)
 		close(t->dirfd);
 	free(t->dir);
 	free(t->name);
+	free(t->final);
 	free(t->part);
 	free(t->state);
 	*t = (struct target){.dirfd = -1};
 }
 
+static char *join(const struct target *t, const char *name)
+{
+	const char *slash = strcmp(t->dir, "/") == 0 ? "" : "/";
+	char *path;
+
+	return asprintf(&path, "%s%s%s", t->dir, slash, name) < 0 ? NULL : path;
+}
+
 char *target_path(const struct target *t)
 {
-	char *path;
-	const char *slash = strcmp(t->dir, "/") == 0 ? "" : "/";
+	return join(t, t->name);
+}
 
-	return asprintf(&path, "%s%s%s", t->dir, slash, t->name) < 0 ? NULL : path;
+char *target_final_path(const struct target *t)
+{
+	return join(t, t->final);
+}
+
+/* What DOS takes for a separator is none here, but servers send such paths. */
+static const char *last_component(const char *filename)
+{
+	const char *name = filename;
+
+	for (const char *p = filename; *p; p++) {
+		if (*p == '/' || *p == '\\')
+			name = p + 1;
+	}
+	return name;
+}
+
+int target_rename(struct target *t, const char *filename)
+{
+	char *name = strdup(last_component(filename));
+	size_t len;
+
+	if (!name)
+		return -ENOMEM;
+	len = strlen(name);
+	for (size_t i = 0; i < len; i++) {
+		unsigned char b = (unsigned char)name[i];
+
+		if (b < 0x20 || b == 0x7f || (i == 0 && b == '.'))
+			name[i] = '_';
+	}
+	if (len == 0 || len > NAME_MAX) {
+		free(name);
+		return -EINVAL;
+	}
+	free(t->final);
+	t->final = name;
+	return 0;
 }
 
 int target_existing(const struct target *t, struct stat *ret)
 {
-	if (fstatat(t->dirfd, t->name, ret, AT_SYMLINK_NOFOLLOW) < 0)
+	if (fstatat(t->dirfd, t->final, ret, AT_SYMLINK_NOFOLLOW) < 0)
 		return errno == ENOENT ? -ENOENT : -errno;
 	return S_ISREG(ret->st_mode) ? 0 : -EEXIST;
 }

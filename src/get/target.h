@@ -17,7 +17,8 @@
 struct target {
 	int dirfd;   /* of the directory that the file is in; -1 */
 	char *dir;   /* its real path */
-	char *name;  /* of the file in it */
+	char *name;  /* of the file in it, as it was asked for */
+	char *final; /* … that it gets; name unless the server has another one for it */
 	char *part;  /* name GET_PART */
 	char *state; /* directory of the store: STATE_DIR/get/ID */
 };
@@ -29,8 +30,15 @@ struct target {
 int target_init(struct target *t, const char *path, const char *state_dir,
 		char why[TARGET_WHY_MAX]);
 void target_done(struct target *t);
-/* The file's own path, real but for its last component. malloc'ed, NULL without memory. */
+/* What was asked for, real but for its last component. malloc'ed, NULL without memory. */
 char *target_path(const struct target *t);
+/* The same for what it becomes. */
+char *target_final_path(const struct target *t);
+/*
+ * The file gets the name that a server gave it, made harmless: its last component, without control
+ * bytes, not hidden. 0; -EINVAL: nothing is left of it; -ENOMEM.
+ */
+int target_rename(struct target *t, const char *filename);
 /* Is the file there already? 0, -ENOENT, or -EEXIST: something that is no regular file. */
 int target_existing(const struct target *t, struct stat *ret);
 /* -EEXIST with *why: there is a part that no download of ours has begun. 0. */

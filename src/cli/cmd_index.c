@@ -19,25 +19,12 @@ struct index_options {
 	bool quiet;
 };
 
-static int set_layout(void *target, const struct cli_option *o, const char *value)
-{
-	struct index_options *opt = target;
-
-	(void)o;
-	if (strcmp(value, "flat") == 0)
-		opt->layout = LAYOUT_FLAT;
-	else if (strcmp(value, "url") == 0)
-		opt->layout = LAYOUT_URL;
-	else
-		return -EINVAL;
-	return 0;
-}
-
 #define OUTPUT "Output"
 static const struct cli_option index_options[] = {
 	{"output", 'o', "FILE", OUTPUT, set_text, offsetof(struct index_options, output), 0,
 	 "a file"},
-	{"layout", 0, "flat|url", OUTPUT, set_layout, 0, 0, "flat or url"},
+	{"layout", 0, "flat|url", OUTPUT, set_layout, offsetof(struct index_options, layout), 0,
+	 "flat or url"},
 	{"quiet", 'q', NULL, OUTPUT, set_flag, offsetof(struct index_options, quiet), 0, NULL},
 };
 

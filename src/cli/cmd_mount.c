@@ -45,20 +45,6 @@ static int set_gid(void *target, const struct cli_option *o, const char *value)
 	return 0;
 }
 
-static int set_layout(void *target, const struct cli_option *o, const char *value)
-{
-	struct mount_config *cfg = target;
-
-	(void)o;
-	if (strcmp(value, "flat") == 0)
-		cfg->options.layout = LAYOUT_FLAT;
-	else if (strcmp(value, "url") == 0)
-		cfg->options.layout = LAYOUT_URL;
-	else
-		return -EINVAL;
-	return 0;
-}
-
 #define AT(field) offsetof(struct mount_config, field)
 #define SHOWN	  "What is shown, and to whom"
 
@@ -69,7 +55,7 @@ static const struct cli_option mount_options[] = {
 	{"mode", 0, "BITS", SHOWN, set_mode, AT(mode), 0, NULL},
 	{"dir-mode", 0, "BITS", SHOWN, set_mode, AT(dir_mode), 0, NULL},
 	{"noexec", 0, NULL, SHOWN, set_flag, AT(noexec), 0, NULL},
-	{"layout", 0, "flat|url", SHOWN, set_layout, 0, 0, "flat or url"},
+	{"layout", 0, "flat|url", SHOWN, set_layout, AT(options.layout), 0, "flat or url"},
 	{"foreground", 'f', NULL, SHOWN, set_flag, AT(foreground), 0, NULL},
 };
 

@@ -87,6 +87,18 @@ int set_number(void *target, const struct cli_option *o, const char *value)
 	return 0;
 }
 
+int set_number_positive(void *target, const struct cli_option *o, const char *value)
+{
+	return set_number(target, o, value) < 0 || *(unsigned int *)field(target, o) == 0 ? -EINVAL
+											  : 0;
+}
+
+int set_duration_positive(void *target, const struct cli_option *o, const char *value)
+{
+	return set_duration(target, o, value) < 0 || *(uint64_t *)field(target, o) == 0 ? -EINVAL
+											: 0;
+}
+
 int set_mode(void *target, const struct cli_option *o, const char *value)
 {
 	unsigned int mode = 0;

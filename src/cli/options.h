@@ -54,14 +54,16 @@ int options_usage(const struct command *cmd, const char *what);
 /* Free what -o made. */
 void options_done(void);
 
-/* Setters. A bool; a string; a path, made absolute; bytes; microseconds; unsigned int; octal
- * permission bits. */
+/* Setters. A bool; a string; a path, made absolute; bytes; microseconds; unsigned int, these two
+ * also without 0; octal permission bits. */
 int set_flag(void *target, const struct cli_option *o, const char *value);
 int set_text(void *target, const struct cli_option *o, const char *value);
 int set_path(void *target, const struct cli_option *o, const char *value);
 int set_size(void *target, const struct cli_option *o, const char *value);
 int set_duration(void *target, const struct cli_option *o, const char *value);
 int set_number(void *target, const struct cli_option *o, const char *value);
+int set_duration_positive(void *target, const struct cli_option *o, const char *value);
+int set_number_positive(void *target, const struct cli_option *o, const char *value);
 int set_mode(void *target, const struct cli_option *o, const char *value);
 
 #endif

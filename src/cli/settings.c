@@ -59,6 +59,19 @@ void settings_finish(struct settings *s)
 	s->engine.fetch.stall_timeout_us = s->engine.sched.stall_timeout_us;
 }
 
+int set_layout(void *target, const struct cli_option *o, const char *value)
+{
+	enum manifest_layout *layout = (enum manifest_layout *)(void *)((char *)target + o->offset);
+
+	if (strcmp(value, "flat") == 0)
+		*layout = LAYOUT_FLAT;
+	else if (strcmp(value, "url") == 0)
+		*layout = LAYOUT_URL;
+	else
+		return -EINVAL;
+	return 0;
+}
+
 static int set_connections(void *target, const struct cli_option *o, const char *value)
 {
 	struct settings *s = target;
@@ -70,20 +83,6 @@ static int set_connections(void *target, const struct cli_option *o, const char 
 	if (set_number(s, o, value) < 0 || s->engine.sched.connections == 0)
 		return -EINVAL;
 	return 0;
-}
-
-static int set_number_positive(void *target, const struct cli_option *o, const char *value)
-{
-	unsigned int *n = (unsigned int *)(void *)((char *)target + o->offset);
-
-	return set_number(target, o, value) < 0 || *n == 0 ? -EINVAL : 0;
-}
-
-static int set_duration_positive(void *target, const struct cli_option *o, const char *value)
-{
-	uint64_t *us = (uint64_t *)(void *)((char *)target + o->offset);
-
-	return set_duration(target, o, value) < 0 || *us == 0 ? -EINVAL : 0;
 }
 
 static int set_fill(void *target, const struct cli_option *o, const char *value)

@@ -26,6 +26,9 @@ void settings_init(struct settings *s);
 /* After parsing: pointers between the fields. s must not move afterwards. */
 void settings_finish(struct settings *s);
 
+/* A setter: flat or url, an enum manifest_layout. */
+int set_layout(void *target, const struct cli_option *o, const char *value);
+
 /* --connections … --user-agent: how to fetch. Mount, get and index have them. */
 extern const struct cli_option fetch_options[];
 extern const size_t fetch_option_count;

@@ -1,5 +1,5 @@
 /*
- * paths.c - host paths: where caches and control sockets live, and what lies inside what
+ * paths.c - host paths: where caches, downloads and control sockets live, and what lies inside what
  * Callers: mount (before it forks), the commands that look for mounts. No state, no threads.
  */
 #include "daemon/paths.h"
@@ -91,25 +91,37 @@ int path_make_dirs(const char *path)
 	return r;
 }
 
-int cache_root(const char *given, char **ret)
+/* A directory of ours: in what the variable names, else in HOME/below, without a home elsewhere. */
+static int user_root(const char *variable, const char *below, const char *homeless, char **ret)
 {
-	const char *base = getenv("XDG_CACHE_HOME");
+	const char *base = getenv(variable);
 	const char *home = getenv("HOME");
-	char *out = NULL;
+	char *out;
+	int n;
 
-	if (given)
-		out = strdup(given);
-	else if (base && base[0] == '/' && asprintf(&out, "%s/rgetfs", base) < 0)
-		out = NULL;
-	else if (out == NULL && home && home[0] == '/' &&
-		 asprintf(&out, "%s/.cache/rgetfs", home) < 0)
-		out = NULL;
-	else if (out == NULL)
-		out = strdup("/var/cache/rgetfs");
-	if (!out)
+	if (base && base[0] == '/')
+		n = asprintf(&out, "%s/rgetfs", base);
+	else if (home && home[0] == '/')
+		n = asprintf(&out, "%s/%s/rgetfs", home, below);
+	else
+		n = asprintf(&out, "%s", homeless);
+	if (n < 0)
 		return -ENOMEM;
 	*ret = out;
 	return 0;
+}
+
+int cache_root(const char *given, char **ret)
+{
+	if (!given)
+		return user_root("XDG_CACHE_HOME", ".cache", "/var/cache/rgetfs", ret);
+	*ret = strdup(given);
+	return *ret ? 0 : -ENOMEM;
+}
+
+int state_root(char **ret)
+{
+	return user_root("XDG_STATE_HOME", ".local/state", "/var/lib/rgetfs", ret);
 }
 
 /* The last part of an identity, letters and digits of it. */

@@ -1,5 +1,5 @@
 /*
- * paths.h - host paths: where caches and control sockets live, and what lies inside what
+ * paths.h - host paths: where caches, downloads and control sockets live, and what lies inside what
  *
  * Before the mount only, or of paths outside of it: the daemon never resolves a path under its own
  * mount.
@@ -26,6 +26,8 @@ int path_make_dirs(const char *path);
 
 /* The root of the caches: given, or the user's own. malloc'ed, absolute. 0 or -ENOMEM. */
 int cache_root(const char *given, char **ret);
+/* What `get` remembers of downloads: $XDG_STATE_HOME/rgetfs. malloc'ed, absolute. 0 or -ENOMEM. */
+int state_root(char **ret);
 /*
  * The directory of one manifest beneath root: name, or one made from identity (its real path or
  * URL, or its content). malloc'ed. 0, -EINVAL (name is no plain file name) or -ENOMEM.

@@ -48,6 +48,8 @@ int manifest_parse(const char *data, size_t len, const char *name,
 	int r;
 
 	error[0] = '\0';
+	if (opt->path_key)
+		c.path_key = opt->path_key;
 	if (len > MANIFEST_BYTES_MAX)
 		return refuse(&c, 0, "larger than 1 GiB (split it)");
 	if (starts_with(data, len, "\xef\xbb\xbf",

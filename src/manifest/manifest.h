@@ -64,6 +64,7 @@ enum manifest_layout { LAYOUT_FLAT, LAYOUT_URL };
 struct manifest_options {
 	enum manifest_layout layout;
 	int64_t default_mtime; /* of the manifest file itself; shown for entries without one */
+	const char *path_key;  /* how a name is given, for messages on text; NULL: "out=NAME" */
 	bool foreign;	       /* it came from a public address: see manifest_foreign() */
 };
 

@@ -484,7 +484,7 @@ void file_fetch(struct file *f)
 	if (r < 0)
 		snprintf(why, sizeof(why), "%s", strerror(-r));
 	if (r == 0)
-		r = target_init(&f->target, f->path, g->cfg.state_dir, why);
+		r = target_init(&f->target, f->path, f->own, g->cfg.state_dir, why);
 	if (r == 0)
 		r = target_check_part(&f->target, why);
 	if (r == 0)

@@ -45,6 +45,7 @@ int get_new(const struct get_config *cfg, struct manifest *m, const struct get_f
 
 		g->file[i].g = g;
 		g->file[i].path = files[i].path;
+		g->file[i].own = files[i].own;
 		g->file[i].index = files[i].index;
 		g->file[i].target.dirfd = -1;
 		g->file[i].last.size = size;

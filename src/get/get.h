@@ -22,6 +22,8 @@ struct get;
 struct get_file {
 	uint32_t index;	  /* of the manifest's entry */
 	const char *path; /* absolute or against the working directory; its directory is made */
+	size_t own;	  /* bytes of path that are the user's own words: links are followed in
+			     directories there, and in none behind */
 };
 
 struct get_config {

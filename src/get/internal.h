@@ -38,6 +38,7 @@ struct file {
 	struct get_info last; /* RUNNING: what is known without the object; then: all of it */
 
 	/* Its thread's. */
+	size_t own; /* of path, as in struct get_file */
 	const struct entry *entry;
 	bool unnamed; /* the server's word on its name may come with the first answer */
 	int named;    /* what came of it: 0, or why the bytes are not wanted any more */

@@ -1,4 +1,5 @@
 librgetfs_a_SOURCES += \
+	src/get/beneath.c src/get/beneath.h \
 	src/get/file.c src/get/internal.h \
 	src/get/get.c src/get/get.h \
 	src/get/saved.c src/get/saved.h \

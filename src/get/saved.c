@@ -167,7 +167,7 @@ int saved_forget(const char *state_dir, const char *path, char *owner, size_t ow
 	char why[TARGET_WHY_MAX];
 	struct target t;
 	struct cache c;
-	int r = target_init(&t, path, state_dir, why);
+	int r = target_init(&t, path, strlen(path), state_dir, why);
 
 	if (r < 0)
 		return r;

@@ -6,28 +6,9 @@
 #include <fcntl.h>
 #include <limits.h>
 
+#include "get/beneath.h"
 #include "get/get.h"
 #include "store/digest.h"
-
-/* mkdir -p, as the user's umask says. */
-static int make_dirs(const char *dir)
-{
-	char *path = strdup(dir);
-	int r = path ? 0 : -ENOMEM;
-
-	for (char *p = path ? path + 1 : NULL; r == 0 && p && *p; p++) {
-		if (*p != '/')
-			continue;
-		*p = '\0';
-		if (mkdir(path, 0777) < 0 && errno != EEXIST)
-			r = -errno;
-		*p = '/';
-	}
-	if (r == 0 && mkdir(path, 0777) < 0 && errno != EEXIST)
-		r = -errno;
-	free(path);
-	return r;
-}
 
 /* "" for "name", "/" for "/name". */
 static int split(struct target *t, const char *path, char **ret_dir)
@@ -63,7 +44,19 @@ static int state_path(struct target *t, const char *state_dir)
 	return 0;
 }
 
-int target_init(struct target *t, const char *path, const char *state_dir, char why[TARGET_WHY_MAX])
+static int enter(struct target *t, const char *dir, size_t own)
+{
+	int fd = beneath_open(dir, own);
+
+	if (fd < 0)
+		return fd;
+	t->dirfd = fd;
+	t->dir = realpath(dir, NULL);
+	return t->dir ? 0 : -errno;
+}
+
+int target_init(struct target *t, const char *path, size_t own, const char *state_dir,
+		char why[TARGET_WHY_MAX])
 {
 	char *dir = NULL;
 	int r;
@@ -78,13 +71,12 @@ int target_init(struct target *t, const char *path, const char *state_dir, char 
 		goto out;
 	}
 	if (r == 0)
-		r = make_dirs(dir);
-	if (r == 0) {
-		t->dirfd = open(dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-		t->dir = t->dirfd < 0 ? NULL : realpath(dir, NULL);
-		r = t->dir ? 0 : -errno;
-	}
-	if (r < 0)
+		r = enter(t, dir, own);
+	if (r == -ELOOP)
+		snprintf(why, TARGET_WHY_MAX,
+			 "its directory is behind a link, which may lead elsewhere (name the place "
+			 "with --dir or --output)");
+	else if (r < 0)
 		snprintf(why, TARGET_WHY_MAX, "its directory can't be used: %s", strerror(-r));
 	if (r == 0) {
 		r = state_path(t, state_dir);

@@ -24,10 +24,10 @@ struct target {
 };
 
 /*
- * Make what is missing of path's directory, and find the rest. 0, or -errno with *why for a person
- * (what is wrong and what to do, without the path).
+ * Make what is missing of path's directory, and find the rest; own as in struct get_file. 0, or
+ * -errno with *why for a person (what is wrong and what to do, without the path).
  */
-int target_init(struct target *t, const char *path, const char *state_dir,
+int target_init(struct target *t, const char *path, size_t own, const char *state_dir,
 		char why[TARGET_WHY_MAX]);
 void target_done(struct target *t);
 /* What was asked for, real but for its last component. malloc'ed, NULL without memory. */

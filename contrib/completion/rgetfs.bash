@@ -48,7 +48,7 @@ _rgetfs_value() { # what option $2 of command $1 takes
 	case $argument in
 	'') return 1 ;;
 	DIR) _rgetfs_files -d ;;
-	FILE) _rgetfs_files ;;
+	FILE | MANIFEST) _rgetfs_files ;;
 	USER) mapfile -t COMPREPLY < <(compgen -u -- "$cur") ;;
 	GROUP) mapfile -t COMPREPLY < <(compgen -g -- "$cur") ;;
 	LEVEL) _rgetfs_words error warn info debug ;;

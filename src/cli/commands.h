@@ -12,6 +12,7 @@
 int cmd_cache(const struct command *cmd, int argc, char **argv);
 int cmd_drop(const struct command *cmd, int argc, char **argv);
 int cmd_fill(const struct command *cmd, int argc, char **argv);
+int cmd_get(const struct command *cmd, int argc, char **argv);
 int cmd_index(const struct command *cmd, int argc, char **argv);
 int cmd_mount(const struct command *cmd, int argc, char **argv);
 int cmd_reload(const struct command *cmd, int argc, char **argv);

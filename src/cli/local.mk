@@ -4,6 +4,7 @@ rgetfs_SOURCES = \
 	src/cli/cmd_cache.c \
 	src/cli/cmd_drop.c \
 	src/cli/cmd_fill.c \
+	src/cli/cmd_get.c \
 	src/cli/cmd_index.c \
 	src/cli/cmd_mount.c \
 	src/cli/cmd_reload.c \
@@ -11,6 +12,9 @@ rgetfs_SOURCES = \
 	src/cli/cmd_unmount.c \
 	src/cli/cmd_verify.c \
 	src/cli/commands.h \
+	src/cli/get_plan.c src/cli/get_plan.h \
+	src/cli/get_saved.c src/cli/get_saved.h \
+	src/cli/get_view.c src/cli/get_view.h \
 	src/cli/main.c \
 	src/cli/options.c src/cli/options.h \
 	src/cli/order.c src/cli/order.h \

@@ -26,6 +26,10 @@ static const struct command commands[] = {
 	 "Fetch whole files or directories of a mount now; done when they are durable.\n"
 	 "With --no-wait it goes on in the mount.",
 	 cmd_fill},
+	{"get", "[OPTIONS] URL… | -i MANIFEST",
+	 "Download into files: NAME.part, then NAME when all of it is there and durable.\n"
+	 "Run again it goes on. With -O several URLs are mirrors of one file.",
+	 cmd_get},
 	{"drop", "PATH…", "Forget the cached bytes of files or directories of a mount.", cmd_drop},
 	{"verify", "PATH…",
 	 "Check cached bytes against their checksums, and complete files against those of\n"

@@ -26,6 +26,7 @@ is 'values behind a sign' "$(complete_line rgetfs mount --layout = u)" url
 is 'a number is nobody'\''s to guess' "$(complete_line rgetfs mount --max-connections '')" ''
 mkdir "$T/some dir" && touch "$T/some file"
 is 'a directory' "$(complete_line rgetfs mount --cache-dir "$T/some")" "$T/some dir"
+is 'a list' "$(complete_line rgetfs get --input "$T/some f")" "$T/some file"
 is 'files' "$(complete_line rgetfs fill "$T/some" | tr '\n' ',')" "$T/some dir,$T/some file,"
 is 'verbs of cache' "$(complete_line rgetfs cache '' | tr '\n' ' ')" 'check list prune '
 

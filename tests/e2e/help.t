@@ -26,7 +26,7 @@ for c in "${commands[@]}"; do
 	is "$c: a wrong option" "$? $(wc -l <"$T/err") $(wc -c <"$T/out")" '2 1 0'
 	like "$c: says where to look" "$(cat "$T/err")" "^rgetfs: $c: no such option: --no-such-option \(rgetfs $c --help lists them\)$"
 done
-for c in mount unmount fill drop verify reload index cache; do
+for c in mount unmount fill get drop verify reload index cache; do
 	"$RGETFS" "$c" >"$T/out" 2>"$T/err"
 	is "$c without operands" "$? $(wc -l <"$T/err") $(wc -c <"$T/out")" '2 1 0'
 done

@@ -30,6 +30,9 @@ e2e_tests = \
 	tests/e2e/few-places.t \
 	tests/e2e/fill-after.t \
 	tests/e2e/fstab.t \
+	tests/e2e/get.t \
+	tests/e2e/get-manifest.t \
+	tests/e2e/get-resume.t \
 	tests/e2e/help.t \
 	tests/e2e/hints.t \
 	tests/e2e/host-down.t \

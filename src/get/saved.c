@@ -19,6 +19,7 @@ struct item {
 	struct saved saved;
 	char *path, *manifest;
 	char owner[STORE_OWNER_MAX];
+	bool owned;
 };
 
 static void item_done(struct item *it)
@@ -86,9 +87,9 @@ static int item_load(int rootfd, const char *root, const char *name, struct item
 	if (r == 0 &&
 	    read_text(dirfd, TARGET_ENTRY_NAME, &it->manifest, &it->saved.manifest_len) < 0)
 		it->manifest = NULL;
-	if (r == 0 && cache_owner(dirfd, it->owner, sizeof(it->owner)))
-		it->saved.owner = it->owner;
-	else if (r == 0 && store_peek(dirfd, dir, &rec) == 0)
+	it->owned = r == 0 && cache_owner(dirfd, it->owner, sizeof(it->owner));
+	it->owner[strcspn(it->owner, ",")] = '\0'; /* the rest says at what it is */
+	if (r == 0 && !it->owned && store_peek(dirfd, dir, &rec) == 0)
 		it->saved.durable = rec.bytes_durable;
 	it->saved.size = rec.size;
 	close(dirfd);
@@ -153,8 +154,11 @@ int saved_each(const char *state_dir, int (*fn)(void *ctx, const struct saved *s
 	closedir(d);
 	if (count > 0)
 		qsort(list, count, sizeof(*list), by_path);
-	for (size_t i = 0; r == 0 && i < count; i++)
+	for (size_t i = 0; r == 0 && i < count; i++) {
+		/* Where it lies now: it was moved by sorting. */
+		list[i].saved.owner = list[i].owned ? list[i].owner : NULL;
 		r = fn(ctx, &list[i].saved);
+	}
 	for (size_t i = 0; i < count; i++)
 		item_done(&list[i]);
 	free(list);

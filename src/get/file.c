@@ -137,6 +137,7 @@ void file_cancel_locked(struct file *f)
 static void look_at_name(struct file *f)
 {
 	char *filename = object_filename(f->object), *path;
+	const char *slash = strrchr(f->path, '/');
 	struct get *g = f->g;
 	int r;
 
@@ -149,7 +150,10 @@ static void look_at_name(struct file *f)
 	free(filename);
 	if (r < 0)
 		return;
-	path = target_final_path(&f->target);
+	/* In the words of whoever asked for it. */
+	if (asprintf(&path, "%.*s%s", slash ? (int)(slash + 1 - f->path) : 0, f->path,
+		     f->target.final) < 0)
+		path = NULL;
 	mtx_lock(&g->lock);
 	if (path)
 		f->path = f->own_path = path;
@@ -290,7 +294,7 @@ static int check_same(struct file *f)
 	if (store_empty(f->store) || store_lookup(f->store, object_key(f->object), &rec) == 0)
 		return 0;
 	say(f, "its download was begun from another URL (rgetfs get --forget gives that up)");
-	return -EEXIST;
+	return -EXDEV;
 }
 
 static int open_object(struct file *f)
@@ -371,16 +375,19 @@ static int fetch(struct file *f)
 
 /* ---- the end ---- */
 
-static void snapshot(struct file *f)
+/* found: what was there already was looked at, nothing was fetched into it. */
+static void snapshot(struct file *f, bool found)
 {
 	struct object_info info;
 	struct get_info *l = &f->last;
 
 	object_info(f->object, &info);
 	mtx_lock(&f->g->lock);
-	l->size = info.length_unknown ? SIZE_UNKNOWN : info.size;
-	l->bytes = info.bytes_cached;
-	l->durable = info.bytes_durable;
+	if (!found) {
+		l->size = info.length_unknown ? SIZE_UNKNOWN : info.size;
+		l->bytes = info.bytes_cached;
+		l->durable = info.bytes_durable;
+	}
 	l->fetched = info.bytes_fetched;
 	l->discarded = info.bytes_discarded;
 	l->requests = info.requests;
@@ -399,13 +406,16 @@ static int conclude(struct file *f, int result)
 	int r;
 
 	if (had) {
-		snapshot(f);
+		snapshot(f, result == -EALREADY);
 		object_info(f->object, &info);
 		key = *object_key(f->object);
 		if (info.mtime != MANIFEST_NO_TIME)
 			mtime = info.mtime;
-		/* Bytes that may be of use the next time. */
-		keep = (info.bytes_cached > 0 && result != -EALREADY) || result == -EEXIST;
+		/*
+		 * Bytes that may be of use the next time; also another resource's (check_same()).
+		 * What holds none goes: a part that somebody puts there later is not ours.
+		 */
+		keep = result == -EXDEV || (info.bytes_cached > 0 && result != -EALREADY);
 		mtx_lock(&f->g->lock);
 		o = f->object;
 		f->object = NULL;

@@ -102,22 +102,12 @@ void target_done(struct target *t)
 	*t = (struct target){.dirfd = -1};
 }
 
-static char *join(const struct target *t, const char *name)
+char *target_path(const struct target *t)
 {
 	const char *slash = strcmp(t->dir, "/") == 0 ? "" : "/";
 	char *path;
 
-	return asprintf(&path, "%s%s%s", t->dir, slash, name) < 0 ? NULL : path;
-}
-
-char *target_path(const struct target *t)
-{
-	return join(t, t->name);
-}
-
-char *target_final_path(const struct target *t)
-{
-	return join(t, t->final);
+	return asprintf(&path, "%s%s%s", t->dir, slash, t->name) < 0 ? NULL : path;
 }
 
 /* What DOS takes for a separator is none here, but servers send such paths. */

@@ -32,8 +32,6 @@ int target_init(struct target *t, const char *path, size_t own, const char *stat
 void target_done(struct target *t);
 /* What was asked for, real but for its last component. malloc'ed, NULL without memory. */
 char *target_path(const struct target *t);
-/* The same for what it becomes. */
-char *target_final_path(const struct target *t);
 /*
  * The file gets the name that a server gave it, made harmless: its last component, without control
  * bytes, not hidden. 0; -EINVAL: nothing is left of it; -ENOMEM.

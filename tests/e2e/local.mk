@@ -32,7 +32,9 @@ e2e_tests = \
 	tests/e2e/fstab.t \
 	tests/e2e/get.t \
 	tests/e2e/get-manifest.t \
+	tests/e2e/get-names.t \
 	tests/e2e/get-resume.t \
+	tests/e2e/get-there.t \
 	tests/e2e/help.t \
 	tests/e2e/hints.t \
 	tests/e2e/host-down.t \

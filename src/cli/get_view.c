@@ -66,7 +66,9 @@ static void tell_event(const char *event, const struct get_info *i, uint64_t rat
 			    json_number(i->durable), "requests", json_number(i->requests),
 			    "rate_bps", json_number(rate_bps), "took_ms",
 			    json_number(i->took_us / USEC_PER_MS), "error",
-			    i->state == GET_FAILED ? json_text(i->error) : json_null()));
+			    (i->state == GET_FAILED || i->state == GET_RUNNING) && i->error[0]
+				    ? json_text(i->error)
+				    : json_null()));
 }
 
 static void tell_end_event(const struct get_view *v, const struct get_totals *t, bool stopped)
@@ -179,7 +181,7 @@ static void draw(struct get_view *v, struct get *g, size_t running)
 			.rate_bps = in->rate_bps,
 			.connections = in->connections,
 		};
-		if (!total.waiting && in->error[0])
+		if (!total.waiting && in->error[0] && in->rate_bps == 0)
 			total.waiting = in->error;
 	}
 	progress_update(&v->progress, &total, files, running);

@@ -204,6 +204,7 @@ static void info_add(struct get_info *ret, struct object *o)
 	ret->retries = info.retries;
 	ret->rate_bps = info.rate_bps;
 	ret->connections = info.connections;
+	snprintf(ret->error, sizeof(ret->error), "%s", info.error);
 	object_put(o);
 }
 

@@ -69,7 +69,8 @@ struct get_info {
 	uint64_t rate_bps;
 	unsigned int connections;
 	uint64_t took_us; /* since it began, or until it ended */
-	char error[256];  /* FAILED: verdict, host and detail for a person, without the path */
+	/* FAILED: verdict, host and detail for a person, without the path; RUNNING: what it waits for */
+	char error[256];
 };
 struct get_totals {
 	uint64_t files, done, there, failed, running;

@@ -64,6 +64,10 @@ TERM=xterm script -qec "'$RGETFS' get --limit-rate=4M -O shown '$U/big'" /dev/nu
 like 'a terminal sees a bar' "$(tr '\r' '\n' <"$T/screen")" '\[=+>? *\] +[0-9]+%'
 is 'and in the end one line' "$(tr -d '\r' <"$T/screen" | tail -n 1 | sed 's/.*\(shown: 4.8 MiB\).*/\1/')" 'shown: 4.8 MiB'
 
+TERM=xterm timeout 60 script -qec "'$RGETFS' get --retry-time=3s http://127.0.0.1:1/down" /dev/null >"$T/screen"
+like 'what it waits for' "$(cat "$T/screen")" 'waiting: connect: http://127'
+like 'and at last fails of' "$(cat "$T/screen")" 'rgetfs: down: connect: '
+
 # ---- bad usage: one line, 2, and no request ----
 ctl reset
 while read -r args; do

@@ -370,9 +370,14 @@ void store_release(struct version *v)
 		s->work |= WORK_GRAVES;
 		cnd_signal(&s->wake);
 	}
+	s->freeing += !dead;
 	mtx_unlock(&s->lock);
-	if (!dead)
-		version_free(v);
+	if (dead)
+		return;
+	version_free(v);
+	mtx_lock(&s->lock);
+	s->freeing--;
+	mtx_unlock(&s->lock);
 }
 
 /* Bring the recorded version into memory. *ret has two references: the caller's, and one for

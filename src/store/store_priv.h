@@ -36,6 +36,7 @@ struct store {
 	struct records records;
 	struct version_list versions; /* all in memory, superseded ones too */
 	size_t version_count;
+	unsigned int freeing;	    /* versions that left the list and are not freed yet */
 	struct version_list graves; /* nobody holds them: row and file are to go */
 	uint64_t next_id;
 	unsigned int work;

@@ -15,9 +15,10 @@
 static bool in_use(struct store *s)
 {
 	struct version *v;
-	bool used = false;
+	bool used;
 
 	mtx_lock(&s->lock);
+	used = s->freeing > 0;
 	TAILQ_FOREACH (v, &s->versions, link) {
 		mtx_lock(&v->lock);
 		used |= atomic_load(&v->refs) > (unsigned int)__builtin_popcount(v->holds);

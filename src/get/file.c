@@ -431,7 +431,9 @@ static int conclude(struct file *f, int result)
 			    f->target.part);
 		else if (r < 0)
 			say(f, "it can't be finished: %s", strerror(-r));
+		mtx_lock(&f->g->lock);
 		f->last.durable = r == 0 ? f->last.bytes : f->last.durable;
+		mtx_unlock(&f->g->lock);
 	} else {
 		r = keep ? store_close(f->store) : store_discard(f->store);
 		if (r < 0)
@@ -502,6 +504,7 @@ void file_fetch(struct file *f)
 	else
 		say(f, "%s", why);
 	target_done(&f->target);
+	f->entry = NULL;
 	entry_done(&entry);
 	mtx_lock(&g->lock);
 	f->state = state;

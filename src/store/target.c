@@ -91,7 +91,7 @@ int store_finish(struct store *s, const struct object_key *key, int64_t mtime, c
 		r = target_complete(s, key);
 	if (!r)
 		r = target_rename(s, mtime, name);
-	error = store_stop(s);
+	store_stop(s);
 	if (!r) {
 		error = cache_remove(&s->cache);
 		if (error)

@@ -14,8 +14,8 @@ include tests/stress/local.mk
 # most of the code. Threads: what has some, and the models that share its code; extdb and the models of
 # manifests have none and are slow there.
 sanitizer_e2e = read range-ignored cut-short stalled-bodies replaced cache-limit remount programs-copy names \
-	sizes no-length stream-sizes manifest-sources tls encoded
-tsan_e2e = read cut-short replaced remount cache-limit range-ignored
+	sizes no-length stream-sizes manifest-sources tls encoded get get-resume
+tsan_e2e = read cut-short replaced remount cache-limit range-ignored get-manifest
 no_tsan = tests/unit/test_manifest_model tests/unit/test_extdb tests/unit/test_http tests/crash/% tests/fuzz/% \
 	tests/sim/% tests/model/scale_extmap
 sanitizer_tests = $(filter-out %.t,$(TESTS)) $(sanitizer_e2e:%=tests/e2e/%.t)

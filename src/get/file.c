@@ -260,6 +260,14 @@ static int begins(void *ctx, int dirfd)
 	return r;
 }
 
+static void say_in_the_way(struct file *f)
+{
+	char why[TARGET_WHY_MAX];
+
+	target_in_the_way(&f->target, why);
+	say(f, "%s", why);
+}
+
 static int open_store(struct file *f)
 {
 	const struct store_target target = {.dirfd = f->target.dirfd,
@@ -280,6 +288,8 @@ static int open_store(struct file *f)
 		r = engine_store(f->g->engine, &cfg, &f->store, owner);
 	if (r == -EBUSY)
 		say(f, "another process is fetching it (%s)", owner);
+	else if (r == -EEXIST)
+		say_in_the_way(f);
 	else if (r < 0)
 		say(f, "its state directory %s can't be used: %s", f->target.state, strerror(-r));
 	free(path);
@@ -338,6 +348,8 @@ static void say_why(struct file *f, int error)
 	object_info(f->object, &info);
 	if (error == -ENOSPC || error == -EDQUOT)
 		say(f, "no space left on the disk (make room, then run it again: it goes on)");
+	else if (error == -EEXIST)
+		say_in_the_way(f);
 	else if (error == -EFBIG)
 		say(f, "it does not fit on the disk");
 	else if (info.error[0] && (error == -EIO || error == -EILSEQ || error == -ENOENT ||

@@ -183,9 +183,9 @@ int saved_forget(const char *state_dir, const char *path, char *owner, size_t ow
 	r = cache_open(&c, t.state, &place, path, owner, owner_size);
 	if (r < 0)
 		goto out;
-	if (unlinkat(t.dirfd, t.part, 0) < 0 && errno != ENOENT)
-		r = -errno;
-	if (r == 0)
+	/* What somebody else has put there is not ours to remove. */
+	r = cache_unlink(&c, 0, 0);
+	if (r == 0 || r == -ENOENT || r == -EEXIST)
 		r = cache_remove(&c);
 	cache_close(&c);
 out:

@@ -160,11 +160,16 @@ int target_check_part(const struct target *t, char why[TARGET_WHY_MAX])
 		return 0;
 	if (S_ISREG(st.st_mode) && access(t->state, F_OK) == 0)
 		return 0;
+	target_in_the_way(t, why);
+	return -EEXIST;
+}
+
+void target_in_the_way(const struct target *t, char why[TARGET_WHY_MAX])
+{
 	snprintf(why, TARGET_WHY_MAX,
 		 "%s is in the way, no download of rgetfs's has begun it (move it away, or give "
 		 "another name with --output)",
 		 t->part);
-	return -EEXIST;
 }
 
 static int leave(int dirfd, const char *name, const void *data, size_t len)

@@ -39,8 +39,10 @@ char *target_path(const struct target *t);
 int target_rename(struct target *t, const char *filename);
 /* Is the file there already? 0, -ENOENT, or -EEXIST: something that is no regular file. */
 int target_existing(const struct target *t, struct stat *ret);
-/* -EEXIST with *why: there is a part that no download of ours has begun. 0. */
+/* There is a part that no download of ours has begun: -EEXIST with *why; else 0. */
 int target_check_part(const struct target *t, char why[TARGET_WHY_MAX]);
+/* *why, when that turns out later. */
+void target_in_the_way(const struct target *t, char why[TARGET_WHY_MAX]);
 /* For store_target.begins: leave path and entry (JSON) in dirfd. 0 or -errno. */
 int target_describe(const struct target *t, int dirfd, const char *entry, size_t len);
 

@@ -43,6 +43,14 @@ static struct backing *backing_new(struct cache *c, int fd, uint64_t id, uint64_
 	return b;
 }
 
+/* What we made by that name; what somebody else has put there stays. */
+static int unlink_part(struct cache *c)
+{
+	if (cache_part_foreign(c))
+		return -EEXIST;
+	return unlinkat(c->filesfd, c->part, 0) < 0 ? -errno : 0;
+}
+
 int cache_create(struct cache *c, uint64_t id, uint64_t cookie, uint64_t size, struct backing **ret)
 {
 	char buf[BACKING_NAME_MAX];
@@ -54,14 +62,12 @@ int cache_create(struct cache *c, uint64_t id, uint64_t cookie, uint64_t size, s
 	r = openfiles_room(&c->open);
 	if (r)
 		return r;
-	/* Of another version: nobody but us makes it, and nobody reads it. */
-	if (c->part && unlinkat(c->filesfd, name, 0) < 0 && errno != ENOENT)
-		return -errno;
+	if (c->part)
+		unlink_part(c); /* of another version */
 	fd = openat(c->filesfd, name, O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC,
 		    c->part ? 0666 : 0600);
 	if (fd < 0)
 		return -errno;
-	atomic_store(&c->part_id, id);
 	if (size == SIZE_UNKNOWN || size > FILE_SIZE_MAX) {
 		size = 0;
 	} else if (ftruncate(fd, (off_t)size) < 0) {
@@ -78,6 +84,10 @@ int cache_create(struct cache *c, uint64_t id, uint64_t cookie, uint64_t size, s
 	b = backing_new(c, fd, id, st.st_ino, cookie, size);
 	fd = -1;
 	r = b ? 0 : -ENOMEM;
+	if (c->part) {
+		atomic_store(&c->part_id, id);
+		cache_own_part(c, st.st_ino);
+	}
 out:
 	if (r) {
 		if (fd >= 0)
@@ -129,6 +139,8 @@ int cache_attach(struct cache *c, uint64_t id, uint64_t cookie, uint64_t ino, ui
 	b = backing_new(c, fd, id, st.st_ino, cookie, (uint64_t)st.st_size == size ? size : 0);
 	if (!b)
 		return -ENOMEM;
+	if (c->part)
+		cache_own_part(c, st.st_ino);
 	*ret = b;
 	return 0;
 }
@@ -136,11 +148,11 @@ int cache_attach(struct cache *c, uint64_t id, uint64_t cookie, uint64_t ino, ui
 int cache_unlink(struct cache *c, uint64_t id, uint64_t cookie)
 {
 	char buf[BACKING_NAME_MAX];
-	uint64_t owner = c->part ? atomic_load(&c->part_id) : 0;
+	uint64_t owner = atomic_load(&c->part_id);
 
 	/* The name is another version's by now. */
-	if (owner && owner != id)
-		return 0;
+	if (c->part)
+		return owner && owner != id ? 0 : unlink_part(c);
 	return unlinkat(c->filesfd, backing_name(c, buf, id, cookie), 0) < 0 ? -errno : 0;
 }
 

@@ -226,6 +226,32 @@ static int enter_files(struct cache *c)
 	return st.st_dev == c->dev ? 0 : -EXDEV;
 }
 
+/* Which file we made: a note beside the lock, which a power cut may take. */
+void cache_own_part(struct cache *c, uint64_t ino)
+{
+	int fd = openat(c->dirfd, CACHE_PART_NAME, O_WRONLY | O_CREAT | O_NOFOLLOW | O_CLOEXEC,
+			0600);
+
+	atomic_store(&c->part_ino, ino);
+	if (fd < 0 || pwrite(fd, &ino, sizeof(ino), 0) != sizeof(ino))
+		log_debug("%s: %s can't be noted: %s", c->path, c->part, strerror(errno));
+	if (fd >= 0)
+		close(fd);
+}
+
+static uint64_t part_noted(const struct cache *c)
+{
+	int fd = openat(c->dirfd, CACHE_PART_NAME, O_RDONLY | O_NOFOLLOW | O_CLOEXEC);
+	uint64_t ino = 0;
+
+	if (fd < 0)
+		return 0;
+	if (pread(fd, &ino, sizeof(ino), 0) != sizeof(ino))
+		ino = 0;
+	close(fd);
+	return ino;
+}
+
 static int enter_target(struct cache *c, const struct store_target *target)
 {
 	struct stat st;
@@ -235,7 +261,18 @@ static int enter_target(struct cache *c, const struct store_target *target)
 		return -errno;
 	c->dev = st.st_dev;
 	c->part = strdup(target->part);
-	return c->part ? 0 : -ENOMEM;
+	if (!c->part)
+		return -ENOMEM;
+	atomic_store(&c->part_ino, part_noted(c));
+	return 0;
+}
+
+bool cache_part_foreign(const struct cache *c)
+{
+	struct stat st;
+
+	return fstatat(c->filesfd, c->part, &st, AT_SYMLINK_NOFOLLOW) == 0 &&
+	       st.st_ino != atomic_load(&c->part_ino);
 }
 
 static int cache_try(struct cache *c, const char *dir, const struct store_target *target,

@@ -198,6 +198,8 @@ int store_open(const struct store_config *cfg, struct store **ret, char owner[ST
 	s->next_id = 1;
 	if (!s->cache.part || has_rows(s))
 		r = start_db(s, &clean);
+	else if (cache_part_foreign(&s->cache))
+		r = -EEXIST; /* where there is a database, its rows tell */
 	if (r)
 		goto out;
 	if (cfg->cache_size != UINT64_MAX && s->used > cfg->cache_size - cfg->cache_size / 256) {

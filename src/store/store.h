@@ -62,7 +62,8 @@ struct store_config {
 /*
  * 0; -EBUSY: another process owns it (*owner says "PID on HOST, MOUNTPOINT"); -EPERM: the directory
  * is another's or writable by others; -errno. A damaged, foreign or newer database is moved aside
- * and said. Starts threads: after the last fork.
+ * and said. -EEXIST: of a target, there is a file of its name that we have not made. Starts threads:
+ * after the last fork.
  */
 #define STORE_OWNER_MAX 512
 int store_open(const struct store_config *cfg, struct store **ret, char owner[STORE_OWNER_MAX]);

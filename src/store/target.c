@@ -107,8 +107,9 @@ int store_discard(struct store *s)
 	int r = 0, error;
 
 	store_stop(s);
-	if (unlinkat(s->cache.filesfd, s->cache.part, 0) < 0 && errno != ENOENT)
-		r = -errno;
+	r = cache_unlink(&s->cache, atomic_load(&s->cache.part_id), 0);
+	if (r == -ENOENT || r == -EEXIST)
+		r = 0;
 	error = cache_remove(&s->cache);
 	store_end(s);
 	return r ? r : error;

@@ -25,9 +25,10 @@ durable=$("$RGETFS" get --list --json | jq .durable)
 diag "sent until then: $before"
 at_least 'durable' "$durable" $((before - killed * twice))
 ctl 'set total-rate=0'
-ok 'the last run' "$RGETFS" get -q "$U/file"
+"$RGETFS" get --json "$U/file" >"$T/events"
+is 'the last run' $? 0
 ok 'the bytes' content file /file
-at_most 'bytes that it fetched' $(($(sent /file) - before)) $((size - durable))
+is 'bytes that it fetched and kept' "$(jq 'select(.event == "end") | .fetched - .discarded' "$T/events")" $((size - durable))
 is 'nothing is left beside it' "$(ls)" file
 is 'nor of its state' "$("$RGETFS" get --list --json)" ''
 done_testing

@@ -285,6 +285,52 @@ START_TEST(a_second_run_goes_on)
 }
 END_TEST
 
+START_TEST(a_part_of_somebody_else_stays)
+{
+	static const char *const rules[] = {"/a size=8000000 rate=4M", NULL};
+	struct get_info info;
+	char part[176], old[160], text[8] = "";
+	pthread_t thread;
+	struct get *g;
+	int fd;
+
+	begin(rules, "@/a\n");
+	lab.cfg.store.checkpoint_us = 100000;
+	g = download(1);
+	ck_assert_int_eq(pthread_create(&thread, NULL, stop_later, g), 0);
+	ck_assert_int_eq(get_run(g), -EINTR);
+	pthread_join(thread, NULL);
+	get_free(g);
+	snprintf(part, sizeof(part), "%s.part", path[0]);
+	/* The old one lives on, so that its inode is not given to the new one. */
+	snprintf(old, sizeof(old), "%s/old", out);
+	ck_assert_int_eq(rename(part, old), 0);
+	fd = open(part, O_CREAT | O_RDWR | O_EXCL, 0600);
+	ck_assert_int_eq(write(fd, "mine", 4), 4);
+
+	lab_ctl(&lab, "/a size=8000000");
+	g = download(1);
+	ck_assert_int_eq(get_run(g), 0);
+	info = last_of(g, 0);
+	ck_assert_int_eq(info.state, GET_FAILED);
+	ck_assert_msg(strstr(info.error, "in the way") != NULL, "%s", info.error);
+	get_free(g);
+	ck_assert_int_eq(pread(fd, text, sizeof(text), 0), 4);
+	ck_assert_str_eq(text, "mine");
+	close(fd);
+	ck_assert_int_eq(unlink(part), 0);
+	g = download(1);
+	ck_assert_int_eq(get_run(g), 0);
+	info = last_of(g, 0);
+	ck_assert_int_eq(info.state, GET_DONE);
+	ck_assert_uint_eq(info.resumed, 0);
+	ck_assert(is_content(path[0], "/a", 8000000));
+	ck_assert_uint_eq(downloads_kept(), 0);
+	get_free(g);
+	finish();
+}
+END_TEST
+
 int main(void)
 {
 	Suite *suite = suite_create("get");
@@ -299,6 +345,7 @@ int main(void)
 	tcase_add_test(tc, a_wrong_checksum_makes_no_file);
 	tcase_add_test(tc, missing_ones_fail_alone);
 	tcase_add_test(tc, a_second_run_goes_on);
+	tcase_add_test(tc, a_part_of_somebody_else_stays);
 	suite_add_tcase(suite, tc);
 	runner = srunner_create(suite);
 	srunner_run_all(runner, CK_NORMAL);

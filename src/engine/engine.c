@@ -318,7 +318,8 @@ void engine_release(struct object *o)
 
 	errand_run(e, o, release_begin);
 	object_put(o);
-	/* Its end is on its way before the first look; only a proof or a message holds it longer. */
+	/* Its end is on its way before the first look; a proof or a message may hold it longer.
+	 */
 	while (errand_run(e, o, release_look))
 		nanosleep(&(struct timespec){.tv_nsec = 1000000}, NULL);
 }

@@ -62,8 +62,8 @@ void engine_stop(struct engine *e);
 int engine_object(struct engine *e, struct manifest *m, uint32_t index, struct object **ret);
 /*
  * For downloads: a store that is no cache, and an object in it (engine_object() takes the cache).
- * The store is the caller's, who finishes, discards or closes it after engine_release(), which takes
- * the last reference and waits until nothing of the engine's knows the object any more.
+ * The store is the caller's, who finishes, discards or closes it after engine_release(), which
+ * takes the last reference and waits until nothing of the engine's knows the object any more.
  */
 void engine_release(struct object *o);
 /* Its name in the store's records. */
@@ -164,8 +164,8 @@ uint64_t handle_size(struct handle *h);
 /* ---- orders ---- */
 struct fill;
 /*
- * Fetch all of it at PRIO_FILL. done() once, from the engine thread, after it is durable (in a store
- * of its own: after it is all there): 0 or -errno.
+ * Fetch all of it at PRIO_FILL. done() once, from the engine thread, after it is durable (in a
+ * store of its own: after it is all there): 0 or -errno.
  */
 int object_fill(struct object *o, void (*done)(void *ctx, int error), void *ctx, struct fill **ret);
 /* done() is called with -ECANCELED unless it was. f may be used until done() has returned. */

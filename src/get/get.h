@@ -69,7 +69,8 @@ struct get_info {
 	uint64_t rate_bps;
 	unsigned int connections;
 	uint64_t took_us; /* since it began, or until it ended */
-	/* FAILED: verdict, host and detail for a person, without the path; RUNNING: what it waits for */
+	/* FAILED: verdict, host and detail for a person, without the path; RUNNING: what it
+	 * waits for */
 	char error[256];
 };
 struct get_totals {

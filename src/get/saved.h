@@ -2,8 +2,9 @@
  * saved.h - downloads that were begun and have not come to their end
  *
  * Each has a directory below STATE/get, named by its target's real path: the lock, the database of
- * extents (store/cache.h) and ENTRY, the manifest entry it came from as a JSON manifest. ENTRY has the
- * URLs as they were given but for passwords and headers, which belong to whoever goes on with it.
+ * extents (store/cache.h) and entry.json, the manifest entry it came from as a JSON manifest. That
+ * has the URLs as they were given but for passwords and headers, which belong to whoever goes on
+ * with it.
  */
 #ifndef GET_SAVED_H
 #define GET_SAVED_H

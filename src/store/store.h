@@ -62,8 +62,8 @@ struct store_config {
 /*
  * 0; -EBUSY: another process owns it (*owner says "PID on HOST, MOUNTPOINT"); -EPERM: the directory
  * is another's or writable by others; -errno. A damaged, foreign or newer database is moved aside
- * and said. -EEXIST: of a target, there is a file of its name that we have not made. Starts threads:
- * after the last fork.
+ * and said. -EEXIST: of a target, there is a file of its name that we have not made. Starts
+ * threads: after the last fork.
  */
 #define STORE_OWNER_MAX 512
 int store_open(const struct store_config *cfg, struct store **ret, char owner[STORE_OWNER_MAX]);
@@ -71,13 +71,13 @@ int store_open(const struct store_config *cfg, struct store **ret, char owner[ST
  * -errno. */
 int store_close(struct store *s);
 /*
- * Of a target, instead of store_close(), when every byte of key is there: makes it durable, gives the
- * file its date (VALIDATOR_NO_TIME: none) and the name, durably, and removes dir. 0; -EEXIST: there
- * is a file of that name; -EIO: not all bytes are there; -errno. After an error the store is closed
- * as by store_close().
+ * Of a target, instead of store_close(), when every byte of key is there: makes it durable, gives
+ * the file its date (VALIDATOR_NO_TIME: none) and the name, durably, and removes dir. 0; -EEXIST:
+ * there is a file of that name; -EIO: not all bytes are there; -errno. After an error the store is
+ * closed as by store_close().
  */
 int store_finish(struct store *s, const struct object_key *key, int64_t mtime, const char *name);
-/* Of a target, instead of both: closed, the file and dir are removed. 0 or -errno of what stays. */
+/* Of a target, instead of both: closed, the file, if it is ours, and dir are removed. 0 or -errno of what stays. */
 int store_discard(struct store *s);
 
 /* ---- records, in memory, loaded at open: never blocks on the disk ---- */

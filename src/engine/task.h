@@ -159,7 +159,7 @@ struct pull {
 	uint64_t stream_size; /* … as known at the end of a stream without length; else SIZE_UNKNOWN
 			       */
 	char *resolved;
-	char *filename; /* of the answer, for the object; NULL */
+	char *filename;		    /* of the answer, for the object; NULL */
 	uint64_t resolved_until_us; /* in the past: not again */
 	char *asked;		    /* the URL whose verdict result is; NULL none */
 	bool connected;

@@ -77,7 +77,10 @@ int store_close(struct store *s);
  * closed as by store_close().
  */
 int store_finish(struct store *s, const struct object_key *key, int64_t mtime, const char *name);
-/* Of a target, instead of both: closed, the file, if it is ours, and dir are removed. 0 or -errno of what stays. */
+/*
+ * Of a target, instead of both: closed; the file, if it is ours, and dir are removed. 0 or -errno of
+ * what stays.
+ */
 int store_discard(struct store *s);
 
 /* ---- records, in memory, loaded at open: never blocks on the disk ---- */

@@ -325,8 +325,8 @@ void opening_end_locked(struct object *o) REQUIRES(o->e->lock);
 /* The current version, opened if it is not: *ret is a reference. Any thread. 0, -ENOMEM or -ESTALE.
  */
 int object_version(struct object *o, uint64_t generation, bool handle, struct version **ret);
-/* 0; -ESTALE: it has another generation (0: any) by now; -EIO: nobody has told its size yet, nor that
- * there is none. */
+/* 0; -ESTALE: it has another generation (0: any) by now; -EIO: nobody has told its size yet, nor
+ * that there is none. */
 int object_openable(struct object *o, uint64_t generation);
 /* Engine thread: nobody may be using o any more; see whether that is so, and keep it for later if
  * it is. */

@@ -546,7 +546,7 @@ int fs_replace(struct fs *fs, struct manifest *m, int64_t dir_mtime)
 
 	atomic_store(&fs->dir_mtime, dir_mtime);
 	r = tree_replace(fs->tree, m, &replace);
-	/* What the engine has adopted has changed before, and its names are told by the notifier. */
+	/* What the engine has adopted has changed before; its names are told by the notifier. */
 	fs_forget_wait(fs);
 	return r;
 }

@@ -78,8 +78,8 @@ int store_close(struct store *s);
  */
 int store_finish(struct store *s, const struct object_key *key, int64_t mtime, const char *name);
 /*
- * Of a target, instead of both: closed; the file, if it is ours, and dir are removed. 0 or -errno of
- * what stays.
+ * Of a target, instead of both: closed; the file, if it is ours, and dir are removed. 0 or -errno
+ * of what stays.
  */
 int store_discard(struct store *s);
 

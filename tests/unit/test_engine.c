@@ -752,7 +752,7 @@ START_TEST(another_version_is_never_mixed_in)
 }
 END_TEST
 
-/* A node of the version before must be looked up again, also while the new one's size is unknown. */
+/* A node of the version before must be looked up again, also while the new size is unknown. */
 START_TEST(another_version_without_a_size_is_stale)
 {
 	struct handle *old, *late;

@@ -91,4 +91,10 @@ is 'one connection per client' "$(code "$U/x" | cut -c1-3)" 503
 wait $!
 ctl 'set max-per-client=0' reset
 is 'counts' "$(get "$U/x" | wc -c) $(requests /x) $(sent /x)" "$size 1 $size"
+O=b
+origin_start --address=127.0.0.2 --tls "/x size=$size" '/tls redirect=tls:/x'
+U=http://127.0.0.2:${PORT[b]}
+ok 'another address' eval 'get $U/x | content - /x'
+is 'and not the usual one' "$(code "http://127.0.0.1:${PORT[b]}/x")" '000 0'
+is 'its certificate, and redirects to it' "$(code -L --cacert "$T/ca.pem" "$U/tls")" "200 $size"
 done_testing

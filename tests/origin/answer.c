@@ -2,6 +2,7 @@
  * answer.c - what is answered to a request: the right answer first, then what the rule's faults
  * make of it
  */
+#include <arpa/inet.h>
 #include <inttypes.h>
 
 #include "base/clock.h"
@@ -93,6 +94,7 @@ static void status_fault(struct plan *p, const struct fault *f)
 static void add_location(struct plan *p, const char *to)
 {
 	const struct origin *o = p->c->o;
+	char ip[INET_ADDRSTRLEN];
 
 	for (unsigned int i = 0; i < o->listeners; i++) {
 		char name[16];
@@ -103,8 +105,10 @@ static void add_location(struct plan *p, const char *to)
 			snprintf(name, sizeof(name), "tls:");
 		n = strlen(name);
 		if (strncmp(to, name, n) == 0) {
-			strbuf_addf(&p->head, "Location: http%s://127.0.0.1:%u%s",
-				    o->listener[i].tls ? "s" : "", o->listener[i].port, to + n);
+			strbuf_addf(&p->head, "Location: http%s://%s:%u%s",
+				    o->listener[i].tls ? "s" : "",
+				    inet_ntop(AF_INET, &o->address, ip, sizeof(ip)),
+				    o->listener[i].port, to + n);
 			return;
 		}
 	}

@@ -7,6 +7,7 @@ const char help_text[] =
 	"Usage: origin [OPTIONS]\n"
 	"An HTTP/1.1 server on 127.0.0.1 whose files come from a formula and which misbehaves on order.\n"
 	"\n"
+	"  --address=IPV4      listen on that address instead\n"
 	"  --port=N            listen there (0, the default: on any free port); repeat for several ports\n"
 	"  --tls               one more port, with TLS; --ca-file=FILE gets the certificate to trust\n"
 	"  --port-file=FILE    written when it listens: a line \"http PORT\" or \"https PORT\" for each\n"

@@ -20,7 +20,9 @@
 struct options {
 	struct origin *o;
 	const char *port_file, *ca_file, *log;
-	bool stay;
+	uint16_t port[PORTS_MAX];
+	unsigned int ports;
+	bool stay, tls;
 };
 
 static int fail(const char *what)
@@ -33,7 +35,7 @@ static int add_listener(struct origin *o, uint16_t port, bool tls)
 {
 	struct sockaddr_in sa = {.sin_family = AF_INET,
 				 .sin_port = htons(port),
-				 .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
+				 .sin_addr = o->address};
 	socklen_t len = sizeof(sa);
 	int on = 1;
 	int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
@@ -145,20 +147,31 @@ static int read_rules(struct origin *o, const char *path)
 	return e;
 }
 
-static int add_port(struct origin *o, const char *text)
+/* Listened on when all options are known: --address is one of them. */
+static int add_port(struct options *opt, const char *text)
 {
 	uint64_t port;
 
-	if (parse_u64(text, UINT16_MAX, &port) < 0) {
-		fprintf(stderr, "origin: --port: %s is none\n", text);
+	if (parse_u64(text, UINT16_MAX, &port) < 0 || opt->ports == PORTS_MAX) {
+		fprintf(stderr, "origin: --port: %s is none, or there are too many\n", text);
 		return -EINVAL;
 	}
-	return add_listener(o, (uint16_t)port, false);
+	opt->port[opt->ports++] = (uint16_t)port;
+	return 0;
 }
 
-static int parse_options(struct options *opt, int argc, char **argv, bool *ret_tls)
+static int set_address(struct origin *o, const char *text)
+{
+	if (inet_pton(AF_INET, text, &o->address) == 1)
+		return 0;
+	fprintf(stderr, "origin: --address: %s is no IPv4 address\n", text);
+	return -EINVAL;
+}
+
+static int parse_options(struct options *opt, int argc, char **argv)
 {
 	static const struct option options[] = {
+		{"address", required_argument, NULL, 'a'},
 		{"port", required_argument, NULL, 'p'},
 		{"tls", no_argument, NULL, 't'},
 		{"ca-file", required_argument, NULL, 'c'},
@@ -184,11 +197,14 @@ static int parse_options(struct options *opt, int argc, char **argv, bool *ret_t
 		case 0:
 			e = order(opt->o, "set ", options[index].name, optarg);
 			break;
+		case 'a':
+			e = set_address(opt->o, optarg);
+			break;
 		case 'p':
-			e = add_port(opt->o, optarg);
+			e = add_port(opt, optarg);
 			break;
 		case 't':
-			*ret_tls = true;
+			opt->tls = true;
 			break;
 		case 'c':
 			opt->ca_file = optarg;
@@ -218,15 +234,19 @@ static int parse_options(struct options *opt, int argc, char **argv, bool *ret_t
 	return e < 0 || optind < argc ? -EINVAL : 0;
 }
 
-static int start(struct options *opt, bool tls)
+static int start(struct options *opt)
 {
 	struct origin *o = opt->o;
 	int log_fd = -1;
 
-	if (o->listeners == 0 && add_listener(o, 0, false) < 0)
-		return -EIO;
-	if (tls) {
-		o->ssl = tls_make(opt->ca_file);
+	if (opt->ports == 0)
+		opt->ports = 1; /* any */
+	for (unsigned int i = 0; i < opt->ports; i++) {
+		if (add_listener(o, opt->port[i], false) < 0)
+			return -EIO;
+	}
+	if (opt->tls) {
+		o->ssl = tls_make(opt->ca_file, o->address);
 		if (!o->ssl || add_listener(o, 0, true) < 0)
 			return -EIO;
 	}
@@ -251,13 +271,13 @@ int main(int argc, char **argv)
 	static struct origin o;
 	struct options opt = {.o = &o};
 	pid_t parent = getppid();
-	bool tls = false;
 
 	signal(SIGPIPE, SIG_IGN); /* SSL_write has no MSG_NOSIGNAL */
 	pthread_mutex_init(&o.bucket, NULL);
 	atomic_store(&o.set.seed, 1);
+	o.address.s_addr = htonl(INADDR_LOOPBACK);
 	o.rules = rules_new();
-	if (!o.rules || parse_options(&opt, argc, argv, &tls) < 0) {
+	if (!o.rules || parse_options(&opt, argc, argv) < 0) {
 		fputs("Try origin --help.\n", stderr);
 		return 2;
 	}
@@ -268,7 +288,7 @@ int main(int argc, char **argv)
 	}
 	prctl(PR_SET_TIMERSLACK, 1000, 0, 0,
 	      0); /* waits are as exact as they can be; threads inherit it */
-	if (start(&opt, tls) < 0)
+	if (start(&opt) < 0)
 		return EXIT_FAILURE;
 	return run(&o) < 0 ? EXIT_FAILURE : EXIT_SUCCESS;
 }

@@ -40,7 +40,8 @@ struct origin {
 	struct rules *rules;
 	struct stats *stats;
 	struct signatures *signatures;
-	SSL_CTX *ssl; /* NULL: no TLS */
+	SSL_CTX *ssl;		/* NULL: no TLS */
+	struct in_addr address; /* it listens there */
 	struct listener listener[PORTS_MAX];
 	unsigned int listeners;
 	atomic_uint_fast64_t connections; /* numbers them */
@@ -77,9 +78,9 @@ bool conn_wait_until(struct conn *c, uint64_t until_us);
 uint64_t conn_unsent(struct conn *c);
 void conn_close(struct conn *c);
 
-/* tls.c: a CA and a certificate for 127.0.0.1 and localhost, the CA written to ca_file. NULL:
+/* tls.c: a CA and a certificate for that address and localhost, the CA written to ca_file. NULL:
  * failed, said. */
-SSL_CTX *tls_make(const char *ca_file);
+SSL_CTX *tls_make(const char *ca_file, struct in_addr address);
 
 /* ---- a request and its answer ---- */
 struct request {

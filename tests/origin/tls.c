@@ -1,6 +1,7 @@
 /*
  * tls.c - a certificate authority that lives as long as the process, and one certificate of it
  */
+#include <arpa/inet.h>
 #include <openssl/evp.h>
 #include <openssl/pem.h>
 #include <openssl/x509v3.h>
@@ -23,9 +24,9 @@ static bool add_extension(X509 *cert, int nid, const char *value)
 	return ok;
 }
 
-/* A certificate for key, named name, signed by issuer (NULL: by itself). */
-static X509 *make_cert(EVP_PKEY *key, const char *name, X509 *issuer, EVP_PKEY *issuer_key,
-		       long serial)
+/* A certificate for key, named name: for hosts, signed by issuer, or (NULL) an authority's. */
+static X509 *make_cert(EVP_PKEY *key, const char *name, const char *hosts, X509 *issuer,
+		       EVP_PKEY *issuer_key, long serial)
 {
 	X509 *cert = X509_new();
 	X509_NAME *subject;
@@ -40,7 +41,7 @@ static X509 *make_cert(EVP_PKEY *key, const char *name, X509 *issuer, EVP_PKEY *
 	     X509_NAME_add_entry_by_txt(subject, "CN", MBSTRING_ASC, (const unsigned char *)name,
 					-1, -1, 0) &&
 	     X509_set_issuer_name(cert, issuer ? X509_get_subject_name(issuer) : subject) &&
-	     (issuer ? add_extension(cert, NID_subject_alt_name, "IP:127.0.0.1,DNS:localhost")
+	     (issuer ? add_extension(cert, NID_subject_alt_name, hosts)
 		     : add_extension(cert, NID_basic_constraints, "critical,CA:TRUE")) &&
 	     X509_sign(cert, issuer ? issuer_key : key, EVP_sha256());
 	if (!ok) {
@@ -61,19 +62,22 @@ static bool write_pem(const char *path, X509 *cert)
 	return fclose(f) == 0 && ok;
 }
 
-SSL_CTX *tls_make(const char *ca_file)
+SSL_CTX *tls_make(const char *ca_file, struct in_addr address)
 {
+	char ip[INET_ADDRSTRLEN], hosts[sizeof("IP:,DNS:localhost") + sizeof(ip)];
 	EVP_PKEY *ca_key = EVP_EC_gen("P-256"), *key = EVP_EC_gen("P-256");
 	SSL_CTX *ctx = SSL_CTX_new(TLS_server_method());
 	X509 *ca = NULL, *cert = NULL;
 	bool ok = false;
 
+	snprintf(hosts, sizeof(hosts), "IP:%s,DNS:localhost",
+		 inet_ntop(AF_INET, &address, ip, sizeof(ip)));
 	if (!ca_key || !key || !ctx)
 		goto out;
-	ca = make_cert(ca_key, "rgetfs test authority", NULL, NULL, 1);
+	ca = make_cert(ca_key, "rgetfs test authority", NULL, NULL, NULL, 1);
 	if (!ca)
 		goto out;
-	cert = make_cert(key, "localhost", ca, ca_key, 2);
+	cert = make_cert(key, "localhost", hosts, ca, ca_key, 2);
 	ok = cert && SSL_CTX_use_certificate(ctx, cert) == 1 &&
 	     SSL_CTX_use_PrivateKey(ctx, key) == 1 && (!ca_file || write_pem(ca_file, ca));
 out:

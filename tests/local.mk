@@ -7,6 +7,7 @@ include tests/crash/local.mk
 include tests/fuzz/local.mk
 include tests/data/local.mk
 include tests/platform/local.mk
+include tests/net/local.mk
 include tests/bench/local.mk
 include tests/stress/local.mk
 

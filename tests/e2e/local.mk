@@ -48,6 +48,7 @@ e2e_tests = \
 	tests/e2e/interrupt.t \
 	tests/e2e/kill9.t \
 	tests/e2e/length-lies.t \
+	tests/e2e/link.t \
 	tests/e2e/log.t \
 	tests/e2e/log-unread.t \
 	tests/e2e/manifest-sources.t \

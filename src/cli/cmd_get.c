@@ -161,6 +161,21 @@ static int run_all(struct get *g, struct get_view *v)
 	return t.failed > 0;
 }
 
+/*
+ * All is durable and told: the kernel takes threads and memory apart more quickly than we do, of a
+ * small file in a tenth of its whole time. Not before a cookie jar was written, nor where the
+ * sanitizers look at what is left.
+ */
+static void leave(int status)
+{
+#if !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)
+	fflush(NULL);
+	_exit(status);
+#else
+	(void)status;
+#endif
+}
+
 static int fetch(const struct get_options *opt, const struct settings *s, const char *state_dir,
 		 const struct get_plan *plan)
 {
@@ -188,6 +203,8 @@ static int fetch(const struct get_options *opt, const struct settings *s, const 
 		get_view_init(v, opt->quiet, opt->json, plan->count);
 		r = run_all(g, v);
 	}
+	if (g && !s->engine.fetch.cookie_jar)
+		leave(r);
 	get_free(g);
 	free(v);
 	return r;

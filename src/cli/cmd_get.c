@@ -26,6 +26,7 @@ struct get_options {
 	struct get_plan_options plan;
 	unsigned int max_files;
 	uint64_t checkpoint_us;
+	enum foreign_kind continue_from;
 	bool content_disposition, quiet, json, list, resume_all;
 };
 
@@ -34,6 +35,20 @@ static int set_checksum(void *target, const struct cli_option *o, const char *va
 	struct checksum sum;
 
 	return checksum_parse(value, &sum) < 0 ? -EINVAL : set_text(target, o, value);
+}
+
+static int set_continue_from(void *target, const struct cli_option *o, const char *value)
+{
+	struct get_options *opt = target;
+
+	(void)o;
+	if (strcmp(value, "aria2") == 0)
+		opt->continue_from = FOREIGN_ARIA2;
+	else if (strcmp(value, "prefix") == 0)
+		opt->continue_from = FOREIGN_PREFIX;
+	else
+		return -EINVAL;
+	return 0;
 }
 
 #define AT(field) offsetof(struct get_options, field)
@@ -46,6 +61,7 @@ static const struct cli_option get_options[] = {
 	{"checksum", 0, "ALGO=HEX", FILES, set_checksum, AT(plan.checksum), 0,
 	 "sha-256=HEX, or another of md5, sha-1 … sha-512"},
 	{"content-disposition", 0, NULL, FILES, set_flag, AT(content_disposition), 0, NULL},
+	{"continue-from", 0, "aria2|prefix", FILES, set_continue_from, 0, 0, "aria2 or prefix"},
 	{"layout", 0, "flat|url", FILES, set_layout, AT(plan.layout), 0, "flat or url"},
 	{"max-concurrent-files", 'j', "N", FILES, set_number_positive, AT(max_files), GET_FILES_MAX,
 	 "a number from 1 to 64"},
@@ -183,6 +199,7 @@ static int fetch(const struct get_options *opt, const struct settings *s, const 
 		.engine = s->engine,
 		.state_dir = state_dir,
 		.max_files = opt->max_files,
+		.continue_from = opt->continue_from,
 		/* A name that the user gives is not the server's to say. */
 		.content_disposition = opt->content_disposition && !opt->plan.output,
 	};

@@ -20,7 +20,7 @@
 #define READ_BYTES   (UINT64_C(1) << 20)
 #define NAME_LOOK_US (20 * USEC_PER_MS)
 
-PRINTF_LIKE(2, 3) static void say(struct file *f, const char *fmt, ...)
+void file_say(struct file *f, const char *fmt, ...)
 {
 	va_list ap;
 
@@ -80,9 +80,10 @@ static int there(struct file *f)
 	if (r == -ENOENT)
 		return r;
 	if (r < 0) {
-		say(f,
-		    "it exists already and is no regular file (move it away, or give another name "
-		    "with --output)");
+		file_say(
+			f,
+			"it exists already and is no regular file (move it away, or give another name "
+			"with --output)");
 		return r;
 	}
 	if (f->entry->checksum.algo != CHECKSUM_NONE)
@@ -94,15 +95,17 @@ static int there(struct file *f)
 		f->last.size = f->last.bytes = f->last.durable = (uint64_t)st.st_size;
 		mtx_unlock(&f->g->lock);
 	} else if (r == -EILSEQ) {
-		say(f,
-		    "it exists already with another content than the checksum says (move it away, "
-		    "or give another name with --output)");
+		file_say(
+			f,
+			"it exists already with another content than the checksum says (move it away, "
+			"or give another name with --output)");
 	} else if (r == -EEXIST) {
-		say(f,
-		    "it exists already and is not known to be the server's (move it away, or give "
-		    "another name with --output)");
+		file_say(
+			f,
+			"it exists already and is not known to be the server's (move it away, or give "
+			"another name with --output)");
 	} else if (r != -EINTR) {
-		say(f, "it exists already and can't be read: %s", strerror(-r));
+		file_say(f, "it exists already and can't be read: %s", strerror(-r));
 	}
 	return r;
 }
@@ -194,7 +197,7 @@ static int await(struct file *f)
 }
 
 /* Ask the server for size and date, unless they are known. 0 or -errno. */
-static int ask(struct file *f)
+int file_ask(struct file *f)
 {
 	struct probe *q = probe_new(f->object, true, answered, f);
 
@@ -265,7 +268,7 @@ static void say_in_the_way(struct file *f)
 	char why[TARGET_WHY_MAX];
 
 	target_in_the_way(&f->target, why);
-	say(f, "%s", why);
+	file_say(f, "%s", why);
 }
 
 static int open_store(struct file *f)
@@ -287,11 +290,12 @@ static int open_store(struct file *f)
 	if (r == 0)
 		r = engine_store(f->g->engine, &cfg, &f->store, owner);
 	if (r == -EBUSY)
-		say(f, "another process is fetching it (%s)", owner);
+		file_say(f, "another process is fetching it (%s)", owner);
 	else if (r == -EEXIST)
 		say_in_the_way(f);
 	else if (r < 0)
-		say(f, "its state directory %s can't be used: %s", f->target.state, strerror(-r));
+		file_say(f, "its state directory %s can't be used: %s", f->target.state,
+			 strerror(-r));
 	free(path);
 	return r;
 }
@@ -303,7 +307,7 @@ static int check_same(struct file *f)
 
 	if (store_empty(f->store) || store_lookup(f->store, object_key(f->object), &rec) == 0)
 		return 0;
-	say(f, "its download was begun from another URL (rgetfs get --forget gives that up)");
+	file_say(f, "its download was begun from another URL (rgetfs get --forget gives that up)");
 	return -EXDEV;
 }
 
@@ -314,7 +318,7 @@ static int open_object(struct file *f)
 	int r = engine_object_in(f->g->engine, f->store, f->g->manifest, f->index, &o);
 
 	if (r < 0) {
-		say(f, "%s", strerror(-r));
+		file_say(f, "%s", strerror(-r));
 		return r;
 	}
 	object_info(o, &info);
@@ -347,16 +351,16 @@ static void say_why(struct file *f, int error)
 
 	object_info(f->object, &info);
 	if (error == -ENOSPC || error == -EDQUOT)
-		say(f, "no space left on the disk (make room, then run it again: it goes on)");
+		file_say(f, "no space left on the disk (make room, then run it again: it goes on)");
 	else if (error == -EEXIST)
 		say_in_the_way(f);
 	else if (error == -EFBIG)
-		say(f, "it does not fit on the disk");
+		file_say(f, "it does not fit on the disk");
 	else if (info.error[0] && (error == -EIO || error == -EILSEQ || error == -ENOENT ||
 				   error == -EACCES || error == -ETIMEDOUT || error == -ESTALE))
-		say(f, "%s", info.error);
+		file_say(f, "%s", info.error);
 	else
-		say(f, "%s", strerror(-error));
+		file_say(f, "%s", strerror(-error));
 }
 
 /* All of it, and what came in an earlier run is looked at once more. 0 or -errno. */
@@ -437,12 +441,13 @@ static int conclude(struct file *f, int result)
 	if (result == 0) {
 		r = store_finish(f->store, &key, mtime, f->target.final);
 		if (r == -EEXIST)
-			say(f,
-			    "a file of its name appeared meanwhile (move one of both away: %s is "
-			    "complete)",
-			    f->target.part);
+			file_say(
+				f,
+				"a file of its name appeared meanwhile (move one of both away: %s is "
+				"complete)",
+				f->target.part);
 		else if (r < 0)
-			say(f, "it can't be finished: %s", strerror(-r));
+			file_say(f, "it can't be finished: %s", strerror(-r));
 		mtx_lock(&f->g->lock);
 		f->last.durable = r == 0 ? f->last.bytes : f->last.durable;
 		mtx_unlock(&f->g->lock);
@@ -463,25 +468,44 @@ static int ask_whether_there(struct file *f)
 	int r = 0;
 
 	if (f->entry->checksum.algo == CHECKSUM_NONE && target_existing(&f->target, &st) == 0)
-		r = ask(f);
+		r = file_ask(f);
 	return r == -EINTR ? r : there(f);
 }
 
-static enum get_state fetch_entry(struct file *f)
+/* 0: it has its name. -EALREADY: it was there. -EINTR: stopped. Else it failed, which f says. */
+static int attempt(struct file *f)
 {
 	int r = open_store(f);
 
 	if (r < 0)
-		return GET_FAILED;
+		return r;
 	r = open_object(f);
 	f->unnamed = f->g->cfg.content_disposition;
+	if (r == 0)
+		r = file_adopt(f);
 	if (r == 0 && !f->unnamed) {
 		r = ask_whether_there(f);
 		r = r == -ENOENT ? 0 : r == 0 ? -EALREADY : r;
 	}
 	if (r == 0)
 		r = fetch(f);
-	r = conclude(f, r);
+	return conclude(f, r);
+}
+
+static enum get_state fetch_entry(struct file *f)
+{
+	int r = attempt(f);
+
+	/* Perhaps only what was there before is wrong: once without it. */
+	if (r == -EILSEQ && f->last.resumed > 0) {
+		log_warn("%s: with what was there before its checksum is another: fetched anew",
+			 f->path);
+		mtx_lock(&f->g->lock);
+		f->last.resumed = 0;
+		f->last.error[0] = '\0';
+		mtx_unlock(&f->g->lock);
+		r = attempt(f);
+	}
 	switch (r) {
 	case 0:
 		return GET_DONE;
@@ -514,7 +538,7 @@ void file_fetch(struct file *f)
 	if (r == 0)
 		state = fetch_entry(f);
 	else
-		say(f, "%s", why);
+		file_say(f, "%s", why);
 	target_done(&f->target);
 	f->entry = NULL;
 	entry_done(&entry);

@@ -12,6 +12,7 @@
 #define GET_GET_H
 
 #include "engine/engine.h"
+#include "get/foreign.h"
 
 #define GET_PART ".part"
 
@@ -30,7 +31,8 @@ struct get_config {
 	struct engine_config engine; /* of store only checkpoint_us and checkpoint_bytes count */
 	const char *state_dir;	     /* $XDG_STATE_HOME/rgetfs */
 	unsigned int max_files;	     /* under way at once: 1 to GET_FILES_MAX */
-	bool content_disposition;    /* the last component of a path is what the server says */
+	enum foreign_kind continue_from; /* what is there by a file's name may be such a part */
+	bool content_disposition;	 /* the last component of a path is what the server says */
 };
 
 /* Strings of cfg, m and files (but not files itself) stay the caller's until get_free(). 0 or

@@ -3,6 +3,7 @@
  *
  *   get.c     whose turn it is, totals, what is told
  *   file.c    one file from its beginning to its end, on a thread of its own
+ *   adopt.c   going on with what another downloader has begun; foreign.c reads what that left
  *   target.c  where it is on the disk
  *   saved.c   what was begun earlier
  *
@@ -65,6 +66,15 @@ struct get {
 /* file.c. From its beginning to its end; f is GET_RUNNING. */
 void file_fetch(struct file *f);
 bool get_stopping(struct get *g); /* get.c */
+/* What get_info.error is to say of f. */
+void file_say(struct file *f, const char *fmt, ...) PRINTF_LIKE(2, 3);
+/* Ask the server for size and date, unless they are known. 0, -EINTR (stopping) or -errno. */
+int file_ask(struct file *f);
+/*
+ * adopt.c. What another downloader has left by the file's name becomes ours. 0, also when there is
+ * nothing of the kind; else -errno, which f says, and all is as it was.
+ */
+int file_adopt(struct file *f);
 /* What f waits for ends soon. Under get.lock. */
 void file_cancel_locked(struct file *f);
 

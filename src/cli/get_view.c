@@ -158,7 +158,7 @@ static void tell_news(struct get_view *v, struct get *g)
 
 static void draw(struct get_view *v, struct get *g, size_t running)
 {
-	struct progress_file files[GET_FILES_MAX];
+	struct progress_file files[GET_RUNNING_MAX];
 	struct progress_total total;
 	struct get_totals t;
 
@@ -195,7 +195,7 @@ void get_view_update(struct get_view *v, struct get *g)
 	tell_news(v, g);
 	if (v->quiet)
 		return;
-	running = get_running(g, v->running, GET_FILES_MAX);
+	running = get_running(g, v->running, GET_RUNNING_MAX);
 	if (!v->json) {
 		draw(v, g, running);
 	} else if (now_us - (v->told_us ? v->told_us : v->progress.started_us) >= TELL_US) {

@@ -12,7 +12,7 @@ struct get_view {
 	bool quiet, json;
 	size_t count;	  /* of files in all */
 	uint64_t told_us; /* when JSON told of progress */
-	struct get_info running[GET_FILES_MAX];
+	struct get_info running[GET_RUNNING_MAX];
 };
 
 void get_view_init(struct get_view *v, bool quiet, bool json, size_t count);

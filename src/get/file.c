@@ -121,7 +121,7 @@ static void answered(void *ctx, int error)
 	f->fill = NULL;
 	f->probe = NULL;
 	f->error = error;
-	cnd_broadcast(&f->g->changed);
+	cnd_signal(&f->changed);
 	mtx_unlock(&f->g->lock);
 }
 
@@ -182,10 +182,10 @@ static int await(struct file *f)
 		file_cancel_locked(f);
 	while (!f->answered) {
 		if (!f->unnamed) {
-			cnd_wait(&g->changed, &g->lock);
+			cnd_wait(&f->changed, &g->lock);
 			continue;
 		}
-		cnd_wait_until(&g->changed, &g->lock, clock_now_us() + NAME_LOOK_US);
+		cnd_wait_until(&f->changed, &g->lock, clock_now_us() + NAME_LOOK_US);
 		mtx_unlock(&g->lock);
 		look_at_name(f);
 		mtx_lock(&g->lock);
@@ -331,18 +331,47 @@ static int open_object(struct file *f)
 
 /* ---- the bytes ---- */
 
+/* One of max_files that are fetched at once. 0 or -EINTR. */
+static int begin_turn(struct get *g)
+{
+	int r = 0;
+
+	mtx_lock(&g->lock);
+	while (g->fetching >= g->cfg.max_files && !g->stopping)
+		cnd_wait(&g->turn, &g->lock);
+	if (g->stopping)
+		r = -EINTR;
+	else
+		g->fetching++;
+	mtx_unlock(&g->lock);
+	return r;
+}
+
+static void end_turn(struct get *g)
+{
+	mtx_lock(&g->lock);
+	g->fetching--;
+	cnd_signal(&g->turn);
+	mtx_unlock(&g->lock);
+}
+
 static int fill(struct file *f)
 {
 	struct fill *order;
-	int r = object_fill(f->object, answered, f, &order);
+	int r = begin_turn(f->g);
 
 	if (r < 0)
 		return r;
-	mtx_lock(&f->g->lock);
-	if (!f->answered)
-		f->fill = order;
-	mtx_unlock(&f->g->lock);
-	return await(f);
+	r = object_fill(f->object, answered, f, &order);
+	if (r == 0) {
+		mtx_lock(&f->g->lock);
+		if (!f->answered)
+			f->fill = order;
+		mtx_unlock(&f->g->lock);
+		r = await(f);
+	}
+	end_turn(f->g);
+	return r;
 }
 
 static void say_why(struct file *f, int error)
@@ -527,6 +556,7 @@ void file_fetch(struct file *f)
 	int r;
 
 	entry_init(&entry);
+	cnd_init(&f->changed);
 	f->entry = &entry;
 	r = manifest_entry(g->manifest, f->index, &entry);
 	if (r < 0)
@@ -542,6 +572,7 @@ void file_fetch(struct file *f)
 	target_done(&f->target);
 	f->entry = NULL;
 	entry_done(&entry);
+	cnd_done(&f->changed);
 	mtx_lock(&g->lock);
 	f->state = state;
 	mtx_unlock(&g->lock);

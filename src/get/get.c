@@ -29,7 +29,7 @@ int get_new(const struct get_config *cfg, struct manifest *m, const struct get_f
 	if (!g)
 		return -ENOMEM;
 	mtx_init(&g->lock, RANK_JOB, "get");
-	cnd_init(&g->changed);
+	cnd_init(&g->turn);
 	TAILQ_INIT(&g->running);
 	STAILQ_INIT(&g->told);
 	g->cfg = *cfg;
@@ -69,7 +69,7 @@ void get_free(struct get *g)
 	for (size_t i = 0; g->file && i < g->count; i++)
 		free(g->file[i].own_path);
 	free(g->file);
-	cnd_done(&g->changed);
+	cnd_done(&g->turn);
 	mtx_done(&g->lock);
 	free(g);
 }
@@ -145,7 +145,7 @@ static void *run_files(void *arg)
 
 int get_run(struct get *g)
 {
-	size_t most = g->cfg.max_files < g->count ? g->cfg.max_files : g->count, started = 0;
+	size_t most = min_u64(2 * g->cfg.max_files, g->count), started = 0;
 	pthread_t *thread = calloc(most + 1, sizeof(pthread_t));
 	int r = thread ? 0 : -ENOMEM;
 
@@ -170,6 +170,7 @@ void get_stop(struct get *g)
 	g->stopping = true;
 	TAILQ_FOREACH (f, &g->running, running_link)
 		file_cancel_locked(f);
+	cnd_broadcast(&g->turn);
 	mtx_unlock(&g->lock);
 }
 
@@ -232,8 +233,8 @@ size_t get_running(struct get *g, struct get_info *ret, size_t max)
 
 void get_totals(struct get *g, struct get_totals *ret)
 {
-	struct get_info info[GET_FILES_MAX];
-	size_t n = get_running(g, info, GET_FILES_MAX);
+	struct get_info info[GET_RUNNING_MAX];
+	size_t n = get_running(g, info, GET_RUNNING_MAX);
 
 	mtx_lock(&g->lock);
 	*ret = g->ended;

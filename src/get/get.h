@@ -17,6 +17,8 @@
 #define GET_PART ".part"
 
 #define GET_FILES_MAX 64
+/* With those whose turn is next, and those that are being made durable. */
+#define GET_RUNNING_MAX (2 * GET_FILES_MAX)
 
 struct get;
 
@@ -30,7 +32,7 @@ struct get_file {
 struct get_config {
 	struct engine_config engine; /* of store only checkpoint_us and checkpoint_bytes count */
 	const char *state_dir;	     /* $XDG_STATE_HOME/rgetfs */
-	unsigned int max_files;	     /* under way at once: 1 to GET_FILES_MAX */
+	unsigned int max_files;	     /* that are fetched at once: 1 to GET_FILES_MAX */
 	enum foreign_kind continue_from; /* what is there by a file's name may be such a part */
 	bool content_disposition;	 /* the last component of a path is what the server says */
 };

@@ -7,7 +7,8 @@
  *   target.c  where it is on the disk
  *   saved.c   what was begun earlier
  *
- * Each file under way has one of max_files threads, which does for it what waits on the disk.
+ * Each file under way has a thread, which does for it what waits on the disk. There are more of them
+ * than files may be fetched at once: while one is made durable the next one's place is ready.
  */
 #ifndef GET_INTERNAL_H
 #define GET_INTERNAL_H
@@ -32,7 +33,8 @@ struct file {
 	/* What its thread waits for in the engine: one of both, while it may be cancelled. */
 	struct fill *fill;
 	struct probe *probe;
-	bool answered; /* done() was called, with … */
+	struct cnd changed; /* its thread waits for … */
+	bool answered;	    /* done() was called, with … */
 	int error;
 	bool told, told_begin; /* is on get.told; its beginning was told */
 	uint64_t began_us;
@@ -55,11 +57,12 @@ struct get {
 	size_t count;
 
 	struct mtx lock; /* RANK_JOB; guards all below */
-	struct cnd changed;
 	TAILQ_HEAD(file_list, file) running;
 	STAILQ_HEAD(told_list, file) told; /* those that get_next() is to tell of */
 	size_t next;			   /* the first whose turn has not come */
 	bool stopping;
+	unsigned int fetching;	 /* files: at most max_files */
+	struct cnd turn;	 /* one less, or stopping */
 	struct get_totals ended; /* sums of those that have come to their end */
 };
 

@@ -28,7 +28,11 @@ ctl 'set total-rate=0'
 "$RGETFS" get --json "$U/file" >"$T/events"
 is 'the last run' $? 0
 ok 'the bytes' content file /file
-is 'bytes that it fetched and kept' "$(jq 'select(.event == "end") | .fetched - .discarded' "$T/events")" $((size - durable))
+diag "$(tail -n 1 "$T/events")"
+is 'it goes on where it durably stood' "$(jq 'select(.event == "done").resumed' "$T/events")" "$durable"
+# A connection that is given up for another on a busy machine leaves parts of blocks.
+at_most 'bytes that it fetched and kept' "$(jq 'select(.event == "end") | .fetched - .discarded' "$T/events")" \
+	$((size - durable + (1 << 20)))
 is 'nothing is left beside it' "$(ls)" file
 is 'nor of its state' "$("$RGETFS" get --list --json)" ''
 done_testing

@@ -86,12 +86,12 @@ bool get_stopping(struct get *g)
 	return stopping;
 }
 
-static void tell_locked(struct file *f) REQUIRES(f->g->lock)
+static void tell_locked(struct get *g, struct file *f) REQUIRES(g->lock)
 {
 	if (f->told)
 		return;
 	f->told = true;
-	STAILQ_INSERT_TAIL(&f->g->told, f, told_link);
+	STAILQ_INSERT_TAIL(&g->told, f, told_link);
 }
 
 /* The next one's turn; NULL: there is none. */
@@ -105,15 +105,15 @@ static struct file *begin_next(struct get *g)
 		f->state = GET_RUNNING;
 		f->began_us = clock_now_us();
 		TAILQ_INSERT_TAIL(&g->running, f, running_link);
-		tell_locked(f);
+		tell_locked(g, f);
 	}
 	mtx_unlock(&g->lock);
 	return f;
 }
 
-static void add_ended_locked(struct file *f) REQUIRES(f->g->lock)
+static void add_ended_locked(struct get *g, const struct file *f) REQUIRES(g->lock)
 {
-	struct get_totals *t = &f->g->ended;
+	struct get_totals *t = &g->ended;
 
 	t->done += f->state == GET_DONE;
 	t->there += f->state == GET_THERE;
@@ -136,8 +136,8 @@ static void *run_files(void *arg)
 		mtx_lock(&g->lock);
 		f->last.took_us = clock_now_us() - f->began_us;
 		TAILQ_REMOVE(&g->running, f, running_link);
-		add_ended_locked(f);
-		tell_locked(f);
+		add_ended_locked(g, f);
+		tell_locked(g, f);
 		mtx_unlock(&g->lock);
 	}
 	return NULL;
@@ -177,9 +177,10 @@ void get_stop(struct get *g)
 /* ---- looking ---- */
 
 /* *ret_object: to be asked for the rest without the lock, and put. */
-static void info_locked(struct file *f, struct get_info *ret, struct object **ret_object)
-	REQUIRES(f->g->lock)
+static void info_locked(struct get *g, struct file *f, struct get_info *ret,
+			struct object **ret_object) REQUIRES(g->lock)
 {
+	(void)g;
 	*ret = f->last;
 	ret->path = f->path;
 	ret->index = f->index;
@@ -221,7 +222,7 @@ size_t get_running(struct get *g, struct get_info *ret, size_t max)
 	TAILQ_FOREACH (f, &g->running, running_link) {
 		if (n == max)
 			break;
-		info_locked(f, &ret[n], &object[n]);
+		info_locked(g, f, &ret[n], &object[n]);
 		n++;
 	}
 	mtx_unlock(&g->lock);
@@ -275,10 +276,10 @@ bool get_next(struct get *g, struct get_info *ret, bool *ret_began)
 		f->told = false;
 		*ret_began = !f->told_begin;
 		f->told_begin = true;
-		info_locked(f, ret, &o);
+		info_locked(g, f, ret, &o);
 		/* It came to its end before anybody asked: its beginning is told first. */
 		if (*ret_began && f->state != GET_RUNNING)
-			tell_locked(f);
+			tell_locked(g, f);
 	}
 	mtx_unlock(&g->lock);
 	info_add(ret, o);

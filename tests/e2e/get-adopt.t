@@ -8,7 +8,8 @@ size=20000000
 old=$(($(date +%s) - 86400)) new=$(($(date +%s) + 3600))
 origin_start --rate=8M "/old size=$size last-modified=$old" "/new size=$size last-modified=$new" "/none size=$size last-modified=none" \
 	"/prefix size=$size last-modified=$old" "/lie size=$size last-modified=none" "/whole size=$size last-modified=$old"
-mkdir "$T/to" && cd "$T/to" || bail "no directory"
+mkdir "$T/to"
+cd "$T/to" || bail "no directory"
 begin() { # NAME: aria2 has come some way
 	aria2c -q --file-allocation=none -x4 -s4 -k1M "$U/$1" &
 	local pid=$!

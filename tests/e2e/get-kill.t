@@ -5,10 +5,11 @@
 
 kills=20
 size=$((400 << 20)) rate=$((50 << 20)) interval=100 # ms
-twice=$((rate / 1000 * (interval + 100)))           # a commit of the disk, and the buffers of the sockets
+twice=$((rate * (interval + 100) / 1000)) # a commit of the disk, and the buffers of the sockets
 RANDOM=${SEED:-7}
 origin_start --total-rate=50M "/file size=$size"
-mkdir "$T/to" && cd "$T/to" || bail "no directory"
+mkdir "$T/to"
+cd "$T/to" || bail "no directory"
 killed=0
 for ((i = 0; i < kills; i++)); do
 	"$RGETFS" get -q --checkpoint=${interval}ms "$U/file" 2>>"$T/err" &

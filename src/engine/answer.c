@@ -327,6 +327,9 @@ static enum verdict end_meant(struct pull *p, struct object *o, enum verdict v, 
 		return VERDICT_SERVER;
 	if (v == VERDICT_CHANGED)
 		v = change_meant(p, o);
+	/* No byte will come that would have the whole proven. */
+	if (v == VERDICT_EMPTY && !content_may_be_empty(o))
+		return VERDICT_CHECKSUM;
 	if (v == VERDICT_CHANGED)
 		object_replaced(o, p->untrue, now_us);
 	/* A part without a total is valid (RFC 9110 14.4): the size is asked in another way. */

@@ -63,6 +63,21 @@ static int prove(struct engine *e, struct proof *p)
 	return r;
 }
 
+bool content_may_be_empty(const struct object *o)
+{
+	uint8_t got[DIGEST_MAX];
+	struct digest *d = NULL;
+	int r;
+
+	if (!object_content_pinned(o))
+		return true;
+	r = digest_new(checksum_name(o->checksum.algo), &d);
+	if (r == 0)
+		r = digest_final(d, got);
+	digest_free(d);
+	return r == 0 && memcmp(got, o->checksum.value, checksum_length(o->checksum.algo)) == 0;
+}
+
 static void content_work(struct engine *e, struct work *w)
 {
 	struct proof *p = container_of(w, struct proof, work);

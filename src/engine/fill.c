@@ -243,6 +243,12 @@ static void fill_go(struct fill *f, uint64_t now_us)
 
 	if (f->ended || f->want.task || f->working || o->verifying)
 		return;
+	if (o->size == 0 && !content_may_be_empty(o)) {
+		object_set_error(o, "%s: %s: %s", verdict_name(VERDICT_CHECKSUM),
+				 o->origin ? o->origin->key : "", verdict_text(VERDICT_CHECKSUM));
+		fill_end(f, -EILSEQ);
+		return;
+	}
 	if (o->size == 0 || o->complete) {
 		fill_make_durable(f);
 		return;

@@ -403,5 +403,7 @@ void revalidate_answered(struct object *o);
 void revalidate_failed(struct object *o);
 /* Compute the digest of a version that is all there; ends in object_arrived() or the refetch. */
 void content_prove(struct object *o, struct version *v);
+/* No checksum says that it has bytes. Any thread that may look at o->checksum. */
+bool content_may_be_empty(const struct object *o);
 
 #endif

@@ -8,7 +8,8 @@ get() { "$RGETFS" get --retry-time=3s "$@" >"$T/out" 2>"$T/err"; }
 left() { find "$T/dl" "$T/state" -mindepth 1 ! -type d 2>/dev/null | wc -l; }
 
 origin_start '/* size=1000' '/s0 size=0' '/s1 size=1' '/s65535 size=65535' '/s65536 size=65536' '/s65537 size=65537' \
-	'/big size=5000000' '/gone fault=status:404' '/m2 content=/big size=5000000' '/slash/ content=/big size=5000000'
+	'/big size=5000000' '/hollow size=0' '/streamed size=0 fault=unsized' '/gone fault=status:404' \
+	'/m2 content=/big size=5000000' '/slash/ content=/big size=5000000'
 for n in 0 1 65535 65536 65537; do
 	get "$U/s$n"
 	is "$n bytes" "$? $(cat "$T/err")" '0 '
@@ -49,6 +50,17 @@ is 'a wrong checksum' "$?" 1
 is 'one line' "$(wc -l <"$T/err")" 1
 like 'it tells which file' "$(cat "$T/err")" '^rgetfs: wrong: .*checksum'
 fails 'the file does not appear' test -e wrong
+for hollow in "$U/hollow" "$U/streamed"; do
+	get --checksum "sha-256=$sum" -O wrong "$hollow"
+	is "an empty one of another checksum: ${hollow##*/}" "$? $(wc -l <"$T/err")" '1 1'
+	like "it tells why: ${hollow##*/}" "$(cat "$T/err")" '^rgetfs: wrong: .*checksum'
+	fails "it does not appear: ${hollow##*/}" test -e wrong
+done
+get --checksum md5=d41d8cd98f00b204e9800998ecf8427e -O nothing "$U/hollow"
+is 'an empty one of its checksum' "$? $(stat -c %s nothing)" '0 0'
+get --checksum "sha-256=$sum" -O other "$U/hollow" "$U/big"
+is 'a mirror that is empty' "$? $(cat "$T/err")" '0 '
+ok 'a mirror that is empty: right by the other one' content other /big
 
 before=$(left)
 get "$U/gone"

@@ -16,7 +16,7 @@
 #include "store/digest.h"
 
 #define VERIFY_ROUNDS \
-	3 /* bytes of an earlier run turn out to be wrong: so often they are fetched again */
+	3 /* bytes turn out not to be what was written: so often they are fetched again */
 #define READ_BYTES   (UINT64_C(1) << 20)
 #define NAME_LOOK_US (20 * USEC_PER_MS)
 
@@ -307,7 +307,8 @@ static int check_same(struct file *f)
 
 	if (store_empty(f->store) || store_lookup(f->store, object_key(f->object), &rec) == 0)
 		return 0;
-	file_say(f, "its download was begun from another URL (rgetfs get --forget gives that up)");
+	file_say(f, "its download was begun from another URL or for another checksum (rgetfs get "
+		    "--forget gives that up)");
 	return -EXDEV;
 }
 
@@ -392,7 +393,10 @@ static void say_why(struct file *f, int error)
 		file_say(f, "%s", strerror(-error));
 }
 
-/* All of it, and what came in an earlier run is looked at once more. 0 or -errno. */
+/*
+ * All of it. What came in an earlier run, or lay in a file that somebody else has changed since, is
+ * looked at once more. 0 or -errno.
+ */
 static int fetch(struct file *f)
 {
 	uint64_t blocks, bad = 0;
@@ -402,15 +406,14 @@ static int fetch(struct file *f)
 		r = fill(f);
 		if (f->named)
 			return f->named;
-		/* A checksum of the whole says more. */
-		if (r < 0 || f->last.resumed == 0 || f->entry->checksum.algo != CHECKSUM_NONE)
+		/* Where the whole had a checksum, nothing is unless it was changed since. */
+		if (r < 0 || !store_doubted(f->store, object_key(f->object)))
 			break;
 		r = object_verify(f->object, &blocks, &bad);
 		if (r < 0 || bad == 0)
 			break;
-		log_warn("%s: %" PRIu64
-			 " blocks of an earlier run are not what was written: fetched again",
-			 f->path, bad);
+		log_warn("%s: %" PRIu64 " blocks are not what was written: fetched again", f->path,
+			 bad);
 		r = -EIO;
 	}
 	if (r < 0 && r != -EINTR)
@@ -475,6 +478,8 @@ static int conclude(struct file *f, int result)
 				"a file of its name appeared meanwhile (move one of both away: %s is "
 				"complete)",
 				f->target.part);
+		else if (r == -ESTALE)
+			say_in_the_way(f);
 		else if (r < 0)
 			file_say(f, "it can't be finished: %s", strerror(-r));
 		mtx_lock(&f->g->lock);

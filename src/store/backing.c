@@ -81,13 +81,13 @@ int cache_create(struct cache *c, uint64_t id, uint64_t cookie, uint64_t size, s
 		r = -errno;
 		goto out;
 	}
+	if (c->part) {
+		atomic_store(&c->part_id, id);
+		cache_own_part(c, fd);
+	}
 	b = backing_new(c, fd, id, st.st_ino, cookie, size);
 	fd = -1;
 	r = b ? 0 : -ENOMEM;
-	if (c->part) {
-		atomic_store(&c->part_id, id);
-		cache_own_part(c, st.st_ino);
-	}
 out:
 	if (r) {
 		if (fd >= 0)
@@ -132,15 +132,16 @@ int cache_attach(struct cache *c, uint64_t id, uint64_t cookie, uint64_t ino, ui
 	if (fd < 0)
 		return fd;
 	/* A growing file has the length of what was written; any other exactly its version's. */
-	if ((uint64_t)st.st_size < claimed_end || (uint64_t)st.st_size > size) {
+	if ((uint64_t)st.st_size < claimed_end || (uint64_t)st.st_size > size ||
+	    (c->part && cache_part_noted(c) && cache_part_foreign(c))) {
 		close(fd);
 		return -ESTALE;
 	}
+	if (c->part)
+		cache_own_part(c, fd);
 	b = backing_new(c, fd, id, st.st_ino, cookie, (uint64_t)st.st_size == size ? size : 0);
 	if (!b)
 		return -ENOMEM;
-	if (c->part)
-		cache_own_part(c, st.st_ino);
 	*ret = b;
 	return 0;
 }

@@ -226,34 +226,57 @@ static int enter_files(struct cache *c)
 	return st.st_dev == c->dev ? 0 : -EXDEV;
 }
 
-/* Which file we made: a note beside the lock, which a power cut may take. */
-void cache_own_part(struct cache *c, uint64_t ino)
-{
-	int fd = openat(c->dirfd, CACHE_PART_NAME, O_WRONLY | O_CREAT | O_NOFOLLOW | O_CLOEXEC,
-			0600);
+/* The number of a file that is gone is soon another's: its birth tells them apart. */
+struct part_note {
+	uint64_t ino;
+	int64_t born_ns; /* 0: the file system does not tell */
+};
 
-	atomic_store(&c->part_ino, ino);
-	if (fd < 0 || pwrite(fd, &ino, sizeof(ino), 0) != sizeof(ino))
-		log_debug("%s: %s can't be noted: %s", c->path, c->part, strerror(errno));
-	if (fd >= 0)
-		close(fd);
+/* Of name in dirfd, or of dirfd itself ("" and AT_EMPTY_PATH). 0 or -errno. */
+static int part_look(int dirfd, const char *name, int how, struct part_note *ret)
+{
+	struct statx st = {0};
+
+	if (statx(dirfd, name, how | AT_SYMLINK_NOFOLLOW, STATX_INO | STATX_BTIME, &st) < 0)
+		return -errno;
+	*ret = (struct part_note){.ino = st.stx_ino};
+	if (st.stx_mask & STATX_BTIME)
+		ret->born_ns = (int64_t)st.stx_btime.tv_sec * 1000000000 + st.stx_btime.tv_nsec;
+	return 0;
 }
 
-static uint64_t part_noted(const struct cache *c)
+/* Which file we made: a note beside the lock, which a power cut may take. */
+void cache_own_part(struct cache *c, int fd)
+{
+	struct part_note note = {0};
+	int r = part_look(fd, "", AT_EMPTY_PATH, &note);
+	int notefd = openat(c->dirfd, CACHE_PART_NAME, O_WRONLY | O_CREAT | O_NOFOLLOW | O_CLOEXEC,
+			    0600);
+
+	atomic_store(&c->part_born_ns, note.born_ns);
+	atomic_store(&c->part_ino, note.ino);
+	if (r || notefd < 0 || pwrite(notefd, &note, sizeof(note), 0) != sizeof(note))
+		log_debug("%s: %s can't be noted: %s", c->path, c->part, strerror(errno));
+	if (notefd >= 0)
+		close(notefd);
+}
+
+static struct part_note part_noted(const struct cache *c)
 {
 	int fd = openat(c->dirfd, CACHE_PART_NAME, O_RDONLY | O_NOFOLLOW | O_CLOEXEC);
-	uint64_t ino = 0;
+	struct part_note note;
 
 	if (fd < 0)
-		return 0;
-	if (pread(fd, &ino, sizeof(ino), 0) != sizeof(ino))
-		ino = 0;
+		return (struct part_note){0};
+	if (pread(fd, &note, sizeof(note), 0) != sizeof(note))
+		note = (struct part_note){0};
 	close(fd);
-	return ino;
+	return note;
 }
 
 static int enter_target(struct cache *c, const struct store_target *target)
 {
+	struct part_note note;
 	struct stat st;
 
 	c->filesfd = fcntl(target->dirfd, F_DUPFD_CLOEXEC, 0);
@@ -263,16 +286,23 @@ static int enter_target(struct cache *c, const struct store_target *target)
 	c->part = strdup(target->part);
 	if (!c->part)
 		return -ENOMEM;
-	atomic_store(&c->part_ino, part_noted(c));
+	note = part_noted(c);
+	atomic_store(&c->part_born_ns, note.born_ns);
+	atomic_store(&c->part_ino, note.ino);
 	return 0;
+}
+
+bool cache_part_noted(const struct cache *c)
+{
+	return atomic_load(&c->part_ino) != 0;
 }
 
 bool cache_part_foreign(const struct cache *c)
 {
-	struct stat st;
+	struct part_note is;
 
-	return fstatat(c->filesfd, c->part, &st, AT_SYMLINK_NOFOLLOW) == 0 &&
-	       st.st_ino != atomic_load(&c->part_ino);
+	return part_look(c->filesfd, c->part, 0, &is) == 0 &&
+	       (is.ino != atomic_load(&c->part_ino) || is.born_ns != atomic_load(&c->part_born_ns));
 }
 
 static int cache_try(struct cache *c, const char *dir, const struct store_target *target,

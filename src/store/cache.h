@@ -20,7 +20,7 @@ struct store_target;
 
 #define CACHE_LOCK_NAME	 "lock"
 #define CACHE_FILES_NAME "files"
-#define CACHE_PART_NAME	 "part" /* of a target: the inode of its file */
+#define CACHE_PART_NAME	 "part" /* of a target: which file is its */
 /* The daemon's last good copy of a manifest given by URL, and the same while it is written. */
 #define CACHE_MANIFEST_NAME	"manifest"
 #define CACHE_MANIFEST_NEW_NAME CACHE_MANIFEST_NAME ".new"
@@ -35,7 +35,8 @@ struct cache {
 	 */
 	char *part;
 	atomic_uint_fast64_t part_id;
-	atomic_uint_fast64_t part_ino; /* of the file that we made by that name, 0: none */
+	atomic_uint_fast64_t part_ino;	  /* of the file that we made by that name, 0: none; … */
+	atomic_int_fast64_t part_born_ns; /* … and when it was made, 0: nobody tells */
 	dev_t dev;
 	uint64_t fs_block;    /* the file system's unit of allocation */
 	bool network;	      /* NFS, CIFS, FUSE */
@@ -56,8 +57,10 @@ int cache_open(struct cache *c, const char *dir, const struct store_target *targ
 void cache_close(struct cache *c);
 /* Of a target: is there a file of its name that we have not made, as far as we know? */
 bool cache_part_foreign(const struct cache *c);
-/* Of a target: the file of its name is ours from now on, also for the next process. */
-void cache_own_part(struct cache *c, uint64_t ino);
+/* Of a target: is it known which one we have made? */
+bool cache_part_noted(const struct cache *c);
+/* Of a target: the file of its name, open as fd, is ours from now on, also for the next process. */
+void cache_own_part(struct cache *c, int fd);
 /* Remove dir with all that is ours in it, before cache_close(). 0 or -errno of what stays. */
 int cache_remove(struct cache *c);
 /* Who holds the lock of the directory; false: nobody. Any process may ask. text: "PID on HOST,

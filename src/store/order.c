@@ -194,6 +194,41 @@ int store_verify(struct store *s, const struct object_key *key, uint64_t *ret_bl
 	return 0;
 }
 
+bool store_doubted(struct store *s, const struct object_key *key)
+{
+	struct trust_look look = {.damaged = false};
+	struct backing *b = NULL;
+	struct version *v = NULL;
+	uint64_t end, off, sum;
+	unsigned int pin = 0;
+	bool doubted;
+
+	if (store_version_by_id(s, key, 0, &v))
+		return false; /* it has no blocks */
+	version_wait_loaded(v);
+	mtx_lock(&v->lock);
+	if (v->backing) {
+		b = backing_get(v->backing);
+		pin = version_pin_locked(v);
+		trust_look_locked(v, b, &look);
+	}
+	mtx_unlock(&v->lock);
+	if (b)
+		trust_stat(b, &look);
+	mtx_lock(&v->lock);
+	end = extmap_complete(v->map) ? extmap_size(v->map) : 0;
+	doubted = b && !trust_holds_locked(v, &look, end);
+	doubted |= !extmap_next_unverified(v->map, (struct range){0, UINT64_MAX}, &off, &sum);
+	if (b)
+		version_unpin_locked(v, pin);
+	mtx_unlock(&v->lock);
+	if (look.damaged)
+		trust_mend(v, b, &look);
+	backing_put(b);
+	version_put(v);
+	return doubted;
+}
+
 void store_stats(struct store *s, struct store_stats *ret)
 {
 	uint64_t disk = 0;

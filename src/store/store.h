@@ -73,7 +73,8 @@ int store_close(struct store *s);
 /*
  * Of a target, instead of store_close(), when every byte of key is there: makes it durable, gives
  * the file its date (VALIDATOR_NO_TIME: none) and the name, durably, and removes dir. 0; -EEXIST:
- * there is a file of that name; -EIO: not all bytes are there; -errno. After an error the store is
+ * there is a file of that name; -EIO: not all bytes are there; -ESTALE: the part is not
+ * what we have made; -errno. After an error the store is
  * closed as by store_close().
  */
 int store_finish(struct store *s, const struct object_key *key, int64_t mtime, const char *name);
@@ -144,6 +145,11 @@ int store_drop_end(struct version *v);
 /* Check every cached block of key against its checksum, drop wrong ones; *ret_bad counts blocks. */
 int store_verify(struct store *s, const struct object_key *key, uint64_t *ret_blocks,
 		 uint64_t *ret_bad);
+/*
+ * Is there a block of key that was not compared with its checksum since it came from the database,
+ * or since somebody else changed the file (the file is looked at)? May wait for the disk.
+ */
+bool store_doubted(struct store *s, const struct object_key *key);
 /* May lower classes add bytes without evicting anything (backfill)? need in bytes. */
 bool store_has_room(struct store *s, uint64_t need);
 /*

@@ -50,14 +50,16 @@ static int target_complete(struct store *s, const struct object_key *key)
 /* An empty object has no byte that would have made its file. */
 static int target_make_empty(struct store *s, const struct object_key *key)
 {
+	struct backing *empty = NULL;
 	struct store_record rec;
-	int fd;
+	int r;
 
 	if (store_lookup(s, key, &rec) < 0 || rec.size != 0)
 		return 0;
-	fd = openat(s->cache.filesfd, s->cache.part,
-		    O_WRONLY | O_CREAT | O_TRUNC | O_NOFOLLOW | O_CLOEXEC, 0666);
-	return fd < 0 || close(fd) < 0 ? -errno : 0;
+	/* In place of what another version had; not of what somebody else has put there. */
+	r = cache_create(&s->cache, 0, 0, 0, &empty);
+	backing_put(empty);
+	return r;
 }
 
 static int target_rename(struct store *s, int64_t mtime, const char *name)
@@ -66,6 +68,8 @@ static int target_rename(struct store *s, int64_t mtime, const char *name)
 	struct timespec times[2] = {{.tv_nsec = UTIME_OMIT}, {.tv_sec = mtime}};
 	struct stat st;
 
+	if (cache_part_foreign(&s->cache))
+		return -ESTALE;
 	if (mtime != VALIDATOR_NO_TIME &&
 	    utimensat(dirfd, s->cache.part, times, AT_SYMLINK_NOFOLLOW) < 0)
 		log_debug("%s: its date can't be set: %s", name, strerror(errno));

@@ -297,6 +297,13 @@ static void object_empty(struct object *o, struct pull *p)
 	object_learn(o, p);
 }
 
+/* The size was the word of an earlier answer alone: whichever is right, the checksum tells. */
+static bool size_unproven(const struct object *o, uint64_t total)
+{
+	return o->manifest_size == SIZE_UNKNOWN && !o->etag_pinned && total != SIZE_UNKNOWN &&
+	       o->size != SIZE_UNKNOWN && total != o->size;
+}
+
 /*
  * Another content than the version's: a new version, unless the manifest names the content or the
  * size, or another mirror is the one that the version is known by. Then this source is wrong.
@@ -313,7 +320,8 @@ static enum verdict change_meant(struct pull *p, const struct object *o)
 	if (o->manifest_size != SIZE_UNKNOWN && p->total != SIZE_UNKNOWN &&
 	    p->total != o->manifest_size)
 		return VERDICT_SIZE;
-	return main && !object_version_pinned(o) ? VERDICT_CHANGED : VERDICT_CHECKSUM;
+	return main && (!object_version_pinned(o) || size_unproven(o, p->total)) ? VERDICT_CHANGED
+										 : VERDICT_CHECKSUM;
 }
 
 /* What the end of p means for its object, which is o. */

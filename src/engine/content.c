@@ -123,9 +123,14 @@ static void content_wrong(struct object *o)
 	/* Before anybody hears that his order has failed for it. */
 	object_set_error(o, "%s: %s: %s", verdict_name(VERDICT_CHECKSUM),
 			 o->origin ? o->origin->key : "", verdict_text(VERDICT_CHECKSUM));
-	if (o->content_bad)
+	if (o->content_bad) {
 		object_failed(o, VERDICT_CHECKSUM);
-	object_changed(o, &same, o->size);
+		object_changed(o, &same, o->size);
+		return;
+	}
+	/* Nor is that one held to what the wrong one said: it is of the manifest's size, or any. */
+	same.size = SIZE_UNKNOWN;
+	object_changed(o, &same, SIZE_UNKNOWN);
 }
 
 static void content_done(struct engine *e, struct work *w)

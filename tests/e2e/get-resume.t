@@ -55,6 +55,18 @@ is 'SIGINT: again' "$?" 0
 ok 'SIGINT: right' content int /int
 at_most 'SIGINT: no byte twice' "$(sent /int)" "$((SIZE - kept + 65536))"
 
+# ---- what the size was said to be does not outlive who said it ----
+sum=$("$FORMULA" cat 1 /size 0 0 "$SIZE" | sha256sum | cut -d' ' -f1)
+ctl 'set total-rate=4000000' "/size size=$SIZE fault=wrong-total:500"
+slow --connections=1 --checksum "sha-256=$sum" "$U/size"
+ok 'of a wrong size: some is durable' wait_for 10 durable_past 1000000
+kill -9 "$pid"
+wait "$pid" 2>/dev/null
+ctl "/size size=$SIZE" 'set total-rate=0'
+get --checksum "sha-256=$sum" "$U/size"
+is 'of a wrong size: again, with the right one' "$? $(cat "$T/err")" '0 '
+ok 'of a wrong size: right' content size /size
+
 # ---- with events ----
 ctl 'set total-rate=4000000'
 slow "$U/term"

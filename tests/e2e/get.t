@@ -61,6 +61,12 @@ is 'an empty one of its checksum' "$? $(stat -c %s nothing)" '0 0'
 get --checksum "sha-256=$sum" -O other "$U/hollow" "$U/big"
 is 'a mirror that is empty' "$? $(cat "$T/err")" '0 '
 ok 'a mirror that is empty: right by the other one' content other /big
+for n in 4900000 5100000 65536; do
+	ctl "/lie size=$n"
+	get --checksum "sha-256=$sum" -O "not-$n" "$U/lie" "$U/big"
+	is "a mirror with other bytes, $n" "$? $(cat "$T/err")" '0 '
+	ok "a mirror with other bytes, $n: right by the other one" content "not-$n" /big
+done
 
 before=$(left)
 get "$U/gone"

@@ -380,5 +380,6 @@ int cmd_get(const struct command *cmd, int argc, char **argv)
 		fprintf(stderr, "rgetfs: %s\n", error);
 		return 1;
 	}
+	opt.max_files = limits_downloads(&s.engine, opt.max_files);
 	return dispatch(&opt, &s, argv, (size_t)n);
 }

@@ -20,9 +20,11 @@
 #define COMMANDS_FEW 8
 /* Of one connection: itself, another that is kept for its server, and looking up a name. */
 #define OF_CONNECTION 3
-#define NEEDED	      (FIXED + COMMANDS_FEW + 16U)
-#define PLENTY	      256
-#define FILES_MAX     1024
+/* Of a download: its part, two directories, lock, database and log; 3 for a moment at a time. */
+#define OF_DOWNLOAD 11
+#define NEEDED	    (FIXED + COMMANDS_FEW + 16U)
+#define PLENTY	    256
+#define FILES_MAX   1024
 
 static unsigned int count_open(void)
 {
@@ -79,4 +81,17 @@ int limits_fit(struct engine_config *cfg, unsigned int *ret_commands, char error
 		cfg->fetch.max_connections = spare;
 	}
 	return 0;
+}
+
+unsigned int limits_downloads(const struct engine_config *cfg, unsigned int want)
+{
+	unsigned int most = cfg->store.files_max / OF_DOWNLOAD;
+
+	if (most == 0)
+		most = 1;
+	if (cfg->store.files_max == 0 || want <= most)
+		return want;
+	log_warn("few file descriptors are allowed: at most %u %s at once (ulimit -n)", most,
+		 most == 1 ? "file" : "files");
+	return most;
 }

@@ -15,4 +15,7 @@
 #define LIMITS_TEXT_MAX 256
 int limits_fit(struct engine_config *cfg, unsigned int *ret_commands, char error[LIMITS_TEXT_MAX]);
 
+/* The same for downloads: how many of want files at once, each with a store of its own, go. */
+unsigned int limits_downloads(const struct engine_config *cfg, unsigned int want);
+
 #endif

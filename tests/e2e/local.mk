@@ -33,6 +33,7 @@ e2e_tests = \
 	tests/e2e/get.t \
 	tests/e2e/get-adopt.t \
 	tests/e2e/get-changed.t \
+	tests/e2e/get-few-descriptors.t \
 	tests/e2e/get-kill.t \
 	tests/e2e/get-manifest.t \
 	tests/e2e/get-names.t \

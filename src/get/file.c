@@ -312,6 +312,31 @@ static int check_same(struct file *f)
 	return -EXDEV;
 }
 
+/*
+ * What came in an earlier run is of use only where something tells that it is of the version that
+ * the server has now: a checksum or the user's own name of the content, an ETag, a date. Sizes are
+ * equal by chance. 0 or -errno.
+ */
+static int forget_unproven(struct file *f)
+{
+	struct object_info info;
+	int r;
+
+	object_info(f->object, &info);
+	if (f->last.resumed == 0 || f->entry->checksum.algo != CHECKSUM_NONE || f->entry->id ||
+	    info.validator.etag[0] || info.validator.last_modified != VALIDATOR_NO_TIME)
+		return 0;
+	objects_drop(&f->object, 1, &r);
+	if (r < 0) {
+		say(f, "what an earlier run brought can't be removed: %s", strerror(-r));
+		return r;
+	}
+	mtx_lock(&f->g->lock);
+	f->last.resumed = 0;
+	mtx_unlock(&f->g->lock);
+	return 0;
+}
+
 static int open_object(struct file *f)
 {
 	struct object *o = NULL;
@@ -327,7 +352,8 @@ static int open_object(struct file *f)
 	f->object = o;
 	f->last.resumed = info.bytes_cached;
 	mtx_unlock(&f->g->lock);
-	return check_same(f);
+	r = check_same(f);
+	return r < 0 ? r : forget_unproven(f);
 }
 
 /* ---- the bytes ---- */

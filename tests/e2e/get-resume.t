@@ -67,6 +67,17 @@ get --checksum "sha-256=$sum" "$U/size"
 is 'of a wrong size: again, with the right one' "$? $(cat "$T/err")" '0 '
 ok 'of a wrong size: right' content size /size
 
+# ---- a server that says nothing of the version ----
+ctl 'set total-rate=4000000' "/mute size=$SIZE etag=none last-modified=none"
+slow "$U/mute"
+ok 'without ETag and date: some is durable' wait_for 10 durable_past 1000000
+kill -9 "$pid"
+wait "$pid" 2>/dev/null
+ctl "/mute size=$SIZE etag=none last-modified=none version=1" 'set total-rate=0'
+get "$U/mute"
+is 'without ETag and date: again' "$? $(cat "$T/err")" '0 '
+ok 'without ETag and date: of one version' content mute /mute 1
+
 # ---- with events ----
 ctl 'set total-rate=4000000'
 slow "$U/term"

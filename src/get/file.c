@@ -328,7 +328,7 @@ static int forget_unproven(struct file *f)
 		return 0;
 	objects_drop(&f->object, 1, &r);
 	if (r < 0) {
-		say(f, "what an earlier run brought can't be removed: %s", strerror(-r));
+		file_say(f, "what an earlier run brought can't be removed: %s", strerror(-r));
 		return r;
 	}
 	mtx_lock(&f->g->lock);

@@ -20,8 +20,10 @@
 #define COMMANDS_FEW 8
 /* Of one connection: itself, another that is kept for its server, and looking up a name. */
 #define OF_CONNECTION 3
-/* Of a download: its part, two directories, lock, database and log; 3 for a moment at a time. As many
- * as are fetched may be at their beginning or end. */
+/*
+ * Of a download: its part, two directories, lock, database and log; 3 for a moment at a time. As
+ * many as are fetched may be at their beginning or end.
+ */
 #define OF_DOWNLOAD (2 * 11)
 #define NEEDED	    (FIXED + COMMANDS_FEW + 16U)
 #define PLENTY	    256

@@ -7,8 +7,8 @@
  *   target.c  where it is on the disk
  *   saved.c   what was begun earlier
  *
- * Each file under way has a thread, which does for it what waits on the disk. There are more of them
- * than files may be fetched at once: while one is made durable the next one's place is ready.
+ * Each file under way has a thread, which does for it what waits on the disk. There are more of
+ * them than files may be fetched at once: while one is made durable the next one's place is ready.
  */
 #ifndef GET_INTERNAL_H
 #define GET_INTERNAL_H

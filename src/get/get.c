@@ -145,7 +145,7 @@ static void *run_files(void *arg)
 
 int get_run(struct get *g)
 {
-	size_t most = min_u64(2 * g->cfg.max_files, g->count), started = 0;
+	size_t most = min_u64(UINT64_C(2) * g->cfg.max_files, g->count), started = 0;
 	pthread_t *thread = calloc(most + 1, sizeof(pthread_t));
 	int r = thread ? 0 : -ENOMEM;
 

@@ -18,7 +18,7 @@
 
 #define GET_FILES_MAX 64
 /* With those whose turn is next, and those that are being made durable. */
-#define GET_RUNNING_MAX (2 * GET_FILES_MAX)
+#define GET_RUNNING_MAX ((size_t)2 * GET_FILES_MAX)
 
 struct get;
 

@@ -299,7 +299,7 @@ bool cache_part_noted(const struct cache *c)
 
 bool cache_part_foreign(const struct cache *c)
 {
-	struct part_note is;
+	struct part_note is = {0};
 
 	return part_look(c->filesfd, c->part, 0, &is) == 0 &&
 	       (is.ino != atomic_load(&c->part_ino) || is.born_ns != atomic_load(&c->part_born_ns));

@@ -506,6 +506,12 @@ static int conclude(struct file *f, int result)
 				f->target.part);
 		else if (r == -ESTALE)
 			say_in_the_way(f);
+		else if (r == -EIO)
+			file_say(
+				f,
+				"somebody else has changed or removed %s meanwhile (run it again: what is "
+				"missing is fetched again)",
+				f->target.part);
 		else if (r < 0)
 			file_say(f, "it can't be finished: %s", strerror(-r));
 		mtx_lock(&f->g->lock);

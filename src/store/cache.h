@@ -59,7 +59,7 @@ void cache_close(struct cache *c);
 bool cache_part_foreign(const struct cache *c);
 /* Of a target: is it known which one we have made? */
 bool cache_part_noted(const struct cache *c);
-/* Of a target: the file of its name, open as fd, is ours from now on, also for the next process. */
+/* Of a target: the file of its name, open as fd, is ours from now on; the next process knows. */
 void cache_own_part(struct cache *c, int fd);
 /* Remove dir with all that is ours in it, before cache_close(). 0 or -errno of what stays. */
 int cache_remove(struct cache *c);

@@ -73,9 +73,8 @@ int store_close(struct store *s);
 /*
  * Of a target, instead of store_close(), when every byte of key is there: makes it durable, gives
  * the file its date (VALIDATOR_NO_TIME: none) and the name, durably, and removes dir. 0; -EEXIST:
- * there is a file of that name; -EIO: not all bytes are there; -ESTALE: the part is not
- * what we have made; -errno. After an error the store is
- * closed as by store_close().
+ * there is a file of that name; -EIO: not all bytes are there; -ESTALE: the part is none that we
+ * have made; -errno. After an error the store is closed as by store_close().
  */
 int store_finish(struct store *s, const struct object_key *key, int64_t mtime, const char *name);
 /*

@@ -41,10 +41,16 @@ void target_wait_unused(struct store *s)
 static int target_complete(struct store *s, const struct object_key *key)
 {
 	struct store_record rec;
+	struct stat st;
 
-	if (store_lookup(s, key, &rec) < 0 || rec.size == SIZE_UNKNOWN)
+	if (store_lookup(s, key, &rec) < 0 || rec.size == SIZE_UNKNOWN ||
+	    (rec.size > 0 && (!rec.complete || rec.bytes_durable != rec.size)))
 		return -EIO;
-	return rec.size == 0 || (rec.complete && rec.bytes_durable == rec.size) ? 0 : -EIO;
+	if (fstatat(s->cache.filesfd, s->cache.part, &st, AT_SYMLINK_NOFOLLOW) < 0)
+		return errno == ENOENT ? -EIO : -errno;
+	if (!S_ISREG(st.st_mode) || cache_part_foreign(&s->cache))
+		return -ESTALE;
+	return (uint64_t)st.st_size == rec.size ? 0 : -EIO;
 }
 
 /* An empty object has no byte that would have made its file. */
@@ -68,8 +74,6 @@ static int target_rename(struct store *s, int64_t mtime, const char *name)
 	struct timespec times[2] = {{.tv_nsec = UTIME_OMIT}, {.tv_sec = mtime}};
 	struct stat st;
 
-	if (cache_part_foreign(&s->cache))
-		return -ESTALE;
 	if (mtime != VALIDATOR_NO_TIME &&
 	    utimensat(dirfd, s->cache.part, times, AT_SYMLINK_NOFOLLOW) < 0)
 		log_debug("%s: its date can't be set: %s", name, strerror(errno));

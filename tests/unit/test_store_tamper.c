@@ -390,6 +390,47 @@ START_TEST(shortened_while_read)
 }
 END_TEST
 
+/* What happens to a part after the last checkpoint, before it gets its name. */
+START_TEST(part_before_its_name)
+{
+	static const int want[] = {0, -EIO, -EIO, -ESTALE, -ESTALE};
+	struct object_key key = test_key(2);
+	struct validator val = test_validator(1, SIZE);
+	struct store_record rec = {.size = SIZE, .mtime = VALIDATOR_NO_TIME, .validator = val};
+	struct store_target target = {.part = "f.part"};
+	char state[DIR_MAX + 8], part[DIR_MAX + 8], name[DIR_MAX + 8];
+	char owner[STORE_OWNER_MAX];
+	struct version *fresh;
+	struct store *t;
+
+	snprintf(state, sizeof(state), "%s/state", dir);
+	snprintf(part, sizeof(part), "%s/f.part", dir);
+	snprintf(name, sizeof(name), "%s/f", dir);
+	target.dirfd = open(dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	cfg.dir = state;
+	cfg.target = &target;
+	ck_assert_int_eq(store_open(&cfg, &t, owner), 0);
+	ck_assert_int_eq(store_version_open(t, &key, &val, SIZE, false, &fresh), 0);
+	ck_assert_int_eq(store_remember(t, &key, &rec), 0);
+	for (uint64_t at = 0; at < SIZE; at += MIB)
+		ck_assert_int_eq(test_write(fresh, at, min_u64(MIB, SIZE - at), 2, 1), 0);
+	ck_assert_int_eq(store_checkpoint(t), 0);
+	ck_assert(!store_doubted(t, &key));
+	version_put(fresh);
+	if (_i == 1)
+		ck_assert_int_eq(truncate(part, 5), 0);
+	if (_i >= 2)
+		ck_assert_int_eq(unlink(part), 0);
+	if (_i == 3)
+		ck_assert_int_eq(close(open(part, O_WRONLY | O_CREAT | O_CLOEXEC, 0600)), 0);
+	if (_i == 4)
+		ck_assert_int_eq(symlink("/dev/null", part), 0);
+	ck_assert_int_eq(store_finish(t, &key, VALIDATOR_NO_TIME, "f"), want[_i]);
+	ck_assert_int_eq(access(name, F_OK) == 0, _i == 0);
+	close(target.dirfd);
+}
+END_TEST
+
 static Suite *suite(void)
 {
 	Suite *st = suite_create("store_tamper");
@@ -408,6 +449,7 @@ static Suite *suite(void)
 	tcase_add_loop_test(tc, shortened_while_it_grows, 0, 2);
 	tcase_add_loop_test(tc, name_lost, 0, 3);
 	tcase_add_test(tc, name_lost_while_closed);
+	tcase_add_loop_test(tc, part_before_its_name, 0, 5);
 	tcase_add_test(tc, waiting_reader);
 	tcase_add_test(tc, shortened_while_read);
 	suite_add_tcase(st, tc);

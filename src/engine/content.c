@@ -65,7 +65,7 @@ static int prove(struct engine *e, struct proof *p)
 
 bool content_may_be_empty(const struct object *o)
 {
-	uint8_t got[DIGEST_MAX];
+	uint8_t got[DIGEST_MAX] = {0};
 	struct digest *d = NULL;
 	int r;
 

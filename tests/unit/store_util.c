@@ -227,6 +227,16 @@ void test_read_init(struct test_read *r, uint64_t off, uint64_t len, uint32_t ob
 	pthread_cond_init(&r->cond, NULL);
 }
 
+bool test_read_done(struct test_read *r)
+{
+	bool done;
+
+	pthread_mutex_lock(&r->mutex);
+	done = r->done;
+	pthread_mutex_unlock(&r->mutex);
+	return done;
+}
+
 int test_read_wait(struct test_read *r)
 {
 	pthread_mutex_lock(&r->mutex);

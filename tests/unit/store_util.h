@@ -51,6 +51,8 @@ struct test_read {
 };
 void test_read_init(struct test_read *r, uint64_t off, uint64_t len, uint32_t object,
 		    uint32_t version);
+/* Was done() called? */
+bool test_read_done(struct test_read *r);
 /* Until done() was called; its error. */
 int test_read_wait(struct test_read *r);
 /* The same for at most that long; -ETIMEDOUT then (and it may still come). */

@@ -74,14 +74,14 @@ static void read_through(struct version *v, uint64_t off, uint64_t len, uint32_t
 
 	test_read_init(&r, off, len, object, 1);
 	error = version_read(v, &r.waiter);
-	for (int tries = 0; error == -EINPROGRESS && !r.done && tries < 100; tries++) {
+	for (int tries = 0; error == -EINPROGRESS && !test_read_done(&r) && tries < 100; tries++) {
 		struct range want = range_to_blocks(range_of_length(off, len), SIZE);
 
-		while (!r.done && version_next_gap(v, want, &gap) == 0) {
+		while (!test_read_done(&r) && version_next_gap(v, want, &gap) == 0) {
 			test_write(v, gap.off, range_len(gap), object, 1);
 			want.off = gap.end;
 		}
-		if (!r.done)
+		if (!test_read_done(&r))
 			pause_ms(5);
 	}
 	ck_assert_int_eq(test_read_wait(&r), 0);

@@ -118,7 +118,7 @@ static int remove_other(const struct file *f)
 
 	if (asprintf(&control, "%s" FOREIGN_ARIA2_SUFFIX, f->target.name) < 0)
 		return -ENOMEM;
-	/* The control file first: without it the other would be taken for a whole file. */
+	/* The control file last: without it the other would be taken for a whole file. */
 	if (unlinkat(f->target.dirfd, f->target.name, 0) < 0 ||
 	    (f->g->cfg.continue_from == FOREIGN_ARIA2 && unlinkat(f->target.dirfd, control, 0) < 0))
 		r = -errno;
@@ -154,6 +154,12 @@ int file_adopt(struct file *f)
 			 "server's file (give --checksum, or move it away)");
 		r = -EINVAL;
 	}
+	/*
+	 * All but its last block: what is all there gets no rows (checkpoint.c), and without rows
+	 * ours has nothing of it after a crash.
+	 */
+	if (r == 0 && info.size > 0)
+		r = rangeset_remove(&parts, range_make(block_floor(info.size - 1), UINT64_MAX));
 	if (r == 0)
 		r = copy_parts(f, &parts);
 	if (r == 0)

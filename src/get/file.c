@@ -1,9 +1,9 @@
 /*
  * file.c - one file from its beginning to its end
  *
- * On one of get's threads, which waits for the engine and for the disk. In this order: is it there
- * already; the store; the bytes; are those of an earlier run still what they were; durable, its
- * name, and the state goes.
+ * On one of get's threads, which waits for the engine and for the disk. In this order: the store;
+ * is it there already, or begun by another program; the bytes; are they still what was written;
+ * durable, its name, and the state goes.
  */
 #include <inttypes.h>
 #include <fcntl.h>

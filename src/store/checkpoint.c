@@ -419,8 +419,10 @@ static int commit(struct checkpoint *c, bool flush)
 		return 0;
 	}
 	r = store_need_db(c->s);
-	if (r)
+	if (r) {
+		undo_commit(c);
 		return r;
+	}
 	r = gather_records(c, &more);
 	gather_rows(c);
 	if (!r && flush)

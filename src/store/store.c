@@ -120,7 +120,18 @@ int store_need_db(struct store *s)
 		return 0;
 	if (s->target.begins)
 		r = s->target.begins(s->target.ctx, s->cache.dirfd);
-	return r ? r : start_db(s, &clean);
+	/* Its name and theirs, before a row counts: the checkpoint has synced them without. */
+	if (!r)
+		r = start_db(s, &clean);
+	if (r)
+		return r;
+	r = cache_sync_dir(&s->cache);
+	if (r) {
+		/* The next checkpoint tries both again. */
+		dbthread_stop(&s->db);
+		s->has_db = false;
+	}
+	return r;
 }
 
 int store_apply(struct store *s, const struct batch *b, bool truncate)

@@ -112,7 +112,7 @@ int store_finish(struct store *s, const struct object_key *key, int64_t mtime, c
 
 int store_discard(struct store *s)
 {
-	int r = 0, error;
+	int r, error;
 
 	store_stop(s);
 	r = cache_unlink(&s->cache, atomic_load(&s->cache.part_id), 0);

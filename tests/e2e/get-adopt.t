@@ -7,7 +7,8 @@ need aria2c wget
 size=20000000
 old=$(($(date +%s) - 86400)) new=$(($(date +%s) + 3600))
 origin_start --rate=8M "/old size=$size last-modified=$old" "/new size=$size last-modified=$new" "/none size=$size last-modified=none" \
-	"/prefix size=$size last-modified=$old" "/lie size=$size last-modified=none" "/whole size=$size last-modified=$old"
+	"/prefix size=$size last-modified=$old" "/lie size=$size last-modified=none" "/whole size=$size last-modified=$old" \
+	"/full size=$size last-modified=$old"
 mkdir "$T/to"
 cd "$T/to" || bail "no directory"
 begin() { # NAME: aria2 has come some way
@@ -58,6 +59,12 @@ wait_for 10 eval '[ "$(stat -c %s prefix 2>/dev/null || echo 0)" -gt 4000000 ]'
 kill "$pid"
 wait "$pid" 2>/dev/null
 goes_on prefix --continue-from=prefix
+
+# All pieces have come: ours fetches a block of it at most.
+"$FORMULA" cat 1 /full 0 0 "$size" >full
+printf '\0\1\0\0\0\0\0\0\0\0\0\20\0\0\0\0\0\0\1\61\55\0\0\0\0\0\0\0\0\0\0\0\0\3\377\377\360\0\0\0\0' >full.aria2
+goes_on full --continue-from=aria2
+at_most 'full: bytes sent' "$(sent /full)" 131072
 
 head -c 5000000 /dev/zero >lie
 fails 'another beginning, a checksum: no file' "$RGETFS" get -q --continue-from=prefix --checksum "sha-256=$(printf '%064d' 0)" "$U/lie"

@@ -38,6 +38,7 @@ enum lock_rank {
 	RANK_TASK,	  /* engine: what a task's transfers share */
 	RANK_LIMITER,	  /* net: the token bucket */
 	RANK_QUEUE,	  /* any message queue */
+	RANK_PART,	  /* store/backing: the one name of a target's file, across system calls */
 	RANK_POOL,	  /* memory pools */
 	RANK_LOG,	  /* the log's own */
 };

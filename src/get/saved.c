@@ -184,7 +184,7 @@ int saved_forget(const char *state_dir, const char *path, char *owner, size_t ow
 	if (r < 0)
 		goto out;
 	/* What somebody else has put there is not ours to remove. */
-	r = cache_unlink(&c, 0, 0);
+	r = cache_unlink(&c, UINT64_MAX, 0);
 	if (r == 0 || r == -ENOENT || r == -EEXIST)
 		r = cache_remove(&c);
 	cache_close(&c);

@@ -44,17 +44,48 @@ static struct backing *backing_new(struct cache *c, int fd, uint64_t id, uint64_
 }
 
 /* What we made by that name; what somebody else has put there stays. */
-static int unlink_part(struct cache *c)
+static int unlink_part_locked(struct cache *c) REQUIRES(c->part_lock)
 {
 	if (cache_part_foreign(c))
 		return -EEXIST;
 	return unlinkat(c->filesfd, c->part, 0) < 0 ? -errno : 0;
 }
 
-int cache_create(struct cache *c, uint64_t id, uint64_t cookie, uint64_t size, struct backing **ret)
+/* The descriptor of a new file, which is ours, or -errno. */
+static int create_part(struct cache *c, uint64_t id)
+{
+	int fd = -ESTALE;
+
+	mtx_lock(&c->part_lock);
+	if (id >= c->part_id) {
+		unlink_part_locked(c); /* of another version */
+		fd = openat(c->filesfd, c->part, O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC,
+			    0666);
+		if (fd < 0)
+			fd = -errno;
+	}
+	if (fd >= 0) {
+		c->part_id = id;
+		cache_own_part(c, fd);
+	}
+	mtx_unlock(&c->part_lock);
+	return fd;
+}
+
+static int create_file(struct cache *c, uint64_t id, uint64_t cookie)
 {
 	char buf[BACKING_NAME_MAX];
-	const char *name = backing_name(c, buf, id, cookie);
+	int fd;
+
+	if (c->part)
+		return create_part(c, id);
+	fd = openat(c->filesfd, backing_name(c, buf, id, cookie),
+		    O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
+	return fd < 0 ? -errno : fd;
+}
+
+int cache_create(struct cache *c, uint64_t id, uint64_t cookie, uint64_t size, struct backing **ret)
+{
 	struct backing *b = NULL;
 	struct stat st;
 	int fd, r;
@@ -62,12 +93,9 @@ int cache_create(struct cache *c, uint64_t id, uint64_t cookie, uint64_t size, s
 	r = openfiles_room(&c->open);
 	if (r)
 		return r;
-	if (c->part)
-		unlink_part(c); /* of another version */
-	fd = openat(c->filesfd, name, O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC,
-		    c->part ? 0666 : 0600);
+	fd = create_file(c, id, cookie);
 	if (fd < 0)
-		return -errno;
+		return fd;
 	if (size == SIZE_UNKNOWN || size > FILE_SIZE_MAX) {
 		size = 0;
 	} else if (ftruncate(fd, (off_t)size) < 0) {
@@ -81,10 +109,6 @@ int cache_create(struct cache *c, uint64_t id, uint64_t cookie, uint64_t size, s
 		r = -errno;
 		goto out;
 	}
-	if (c->part) {
-		atomic_store(&c->part_id, id);
-		cache_own_part(c, fd);
-	}
 	b = backing_new(c, fd, id, st.st_ino, cookie, size);
 	fd = -1;
 	r = b ? 0 : -ENOMEM;
@@ -92,7 +116,7 @@ out:
 	if (r) {
 		if (fd >= 0)
 			close(fd);
-		unlinkat(c->filesfd, name, 0);
+		cache_unlink(c, id, cookie);
 		return r;
 	}
 	*ret = b;
@@ -137,8 +161,13 @@ int cache_attach(struct cache *c, uint64_t id, uint64_t cookie, uint64_t ino, ui
 		close(fd);
 		return -ESTALE;
 	}
-	if (c->part)
-		cache_own_part(c, fd);
+	if (c->part) {
+		mtx_lock(&c->part_lock);
+		c->part_id = max_u64(c->part_id, id);
+		if (c->part_id == id)
+			cache_own_part(c, fd);
+		mtx_unlock(&c->part_lock);
+	}
 	b = backing_new(c, fd, id, st.st_ino, cookie, (uint64_t)st.st_size == size ? size : 0);
 	if (!b)
 		return -ENOMEM;
@@ -149,12 +178,15 @@ int cache_attach(struct cache *c, uint64_t id, uint64_t cookie, uint64_t ino, ui
 int cache_unlink(struct cache *c, uint64_t id, uint64_t cookie)
 {
 	char buf[BACKING_NAME_MAX];
-	uint64_t owner = atomic_load(&c->part_id);
+	int r = 0;
 
-	/* The name is another version's by now. */
-	if (c->part)
-		return owner && owner != id ? 0 : unlink_part(c);
-	return unlinkat(c->filesfd, backing_name(c, buf, id, cookie), 0) < 0 ? -errno : 0;
+	if (!c->part)
+		return unlinkat(c->filesfd, backing_name(c, buf, id, cookie), 0) < 0 ? -errno : 0;
+	mtx_lock(&c->part_lock);
+	if (id >= c->part_id)
+		r = unlink_part_locked(c);
+	mtx_unlock(&c->part_lock);
+	return r;
 }
 
 int cache_open_again(const struct backing *b)

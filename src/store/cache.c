@@ -188,6 +188,7 @@ static void cache_init(struct cache *c)
 {
 	*c = (struct cache){.dirfd = -1, .filesfd = -1, .lockfd = -1};
 	openfiles_init(&c->open);
+	mtx_init(&c->part_lock, RANK_PART, "part");
 }
 
 static int enter(struct cache *c, const char *dir)
@@ -350,6 +351,7 @@ void cache_close(struct cache *c)
 	free(c->path);
 	free(c->part);
 	openfiles_done(&c->open);
+	mtx_done(&c->part_lock);
 	cache_init(c);
 }
 

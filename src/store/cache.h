@@ -30,11 +30,13 @@ struct cache {
 	int dirfd, filesfd, lockfd;
 	/*
 	 * Of a target, NULL else: the only name of a backing file, which is in the user's own
-	 * directory filesfd; and the version that made the file of that name, 0 while it is one of
-	 * before.
+	 * directory filesfd; and the newest version that had a file of that name, 0 none yet. An
+	 * older one may neither give the name nor take it: part_lock is held from the look to the
+	 * system call.
 	 */
 	char *part;
-	atomic_uint_fast64_t part_id;
+	struct mtx part_lock;
+	uint64_t part_id GUARDED_BY(part_lock);
 	atomic_uint_fast64_t part_ino;	  /* of the file that we made by that name, 0: none; … */
 	atomic_int_fast64_t part_born_ns; /* … and when it was made, 0: nobody tells */
 	dev_t dev;
@@ -80,7 +82,9 @@ struct backing {
 	atomic_uint_fast64_t size; /* the file's length on disk; 0: it grows with what is written */
 };
 
-/* A new file. 0, or -errno (-ENOSPC, -EMFILE, …). Not durable: backing_sync() and cache_sync_dir().
+/*
+ * A new file. 0, or -errno (-ENOSPC, -EMFILE, …); -ESTALE: the target's name is a newer version's.
+ * Not durable: backing_sync() and cache_sync_dir().
  */
 int cache_create(struct cache *c, uint64_t id, uint64_t cookie, uint64_t size,
 		 struct backing **ret);
@@ -90,6 +94,10 @@ int cache_create(struct cache *c, uint64_t id, uint64_t cookie, uint64_t size,
  */
 int cache_attach(struct cache *c, uint64_t id, uint64_t cookie, uint64_t ino, uint64_t size,
 		 uint64_t claimed_end, struct backing **ret);
+/*
+ * 0 or -errno. Of a target (its cookie is nothing): 0 also when the name is a newer version's,
+ * -EEXIST when it is that of somebody else's file, which stays.
+ */
 int cache_unlink(struct cache *c, uint64_t id, uint64_t cookie);
 /*
  * Names of files. -errno: those made since the last sync may be lost, and no later sync would tell:

@@ -63,7 +63,7 @@ static int target_make_empty(struct store *s, const struct object_key *key)
 	if (store_lookup(s, key, &rec) < 0 || rec.size != 0)
 		return 0;
 	/* In place of what another version had; not of what somebody else has put there. */
-	r = cache_create(&s->cache, 0, 0, 0, &empty);
+	r = cache_create(&s->cache, UINT64_MAX, 0, 0, &empty);
 	backing_put(empty);
 	return r;
 }
@@ -115,7 +115,7 @@ int store_discard(struct store *s)
 	int r, error;
 
 	store_stop(s);
-	r = cache_unlink(&s->cache, atomic_load(&s->cache.part_id), 0);
+	r = cache_unlink(&s->cache, UINT64_MAX, 0);
 	if (r == -ENOENT || r == -EEXIST)
 		r = 0;
 	error = cache_remove(&s->cache);

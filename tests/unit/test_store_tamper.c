@@ -431,6 +431,37 @@ START_TEST(part_before_its_name)
 }
 END_TEST
 
+/* The file of the version that rows tell of goes while a newer one's is made of the same name. */
+START_TEST(part_of_the_newer_version)
+{
+	struct object_key key = test_key(2);
+	struct store_target target = {.part = "f.part"};
+	char state[DIR_MAX + 8], part[DIR_MAX + 8], owner[STORE_OWNER_MAX];
+	struct version *fresh;
+	struct store *t;
+
+	snprintf(state, sizeof(state), "%s/state", dir);
+	snprintf(part, sizeof(part), "%s/f.part", dir);
+	target.dirfd = open(dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	cfg.dir = state;
+	cfg.target = &target;
+	for (unsigned int i = 1; i <= 200; i++) {
+		struct validator val = test_validator(i, SIZE);
+
+		ck_assert_int_eq(store_open(&cfg, &t, owner), 0);
+		/* A thread removes what the older one left, from here on. */
+		ck_assert_int_eq(store_version_open(t, &key, &val, SIZE, false, &fresh), 0);
+		nanosleep(&(struct timespec){.tv_nsec = (long)(i % 50) * 20000}, NULL);
+		ck_assert_int_eq(test_write(fresh, 0, MIB, i, 1), 0);
+		ck_assert_int_eq(store_checkpoint(t), 0);
+		ck_assert_msg(access(part, F_OK) == 0, "round %u: the part is gone", i);
+		version_put(fresh);
+		ck_assert_int_eq(store_close(t), 0);
+	}
+	close(target.dirfd);
+}
+END_TEST
+
 static Suite *suite(void)
 {
 	Suite *st = suite_create("store_tamper");
@@ -450,6 +481,7 @@ static Suite *suite(void)
 	tcase_add_loop_test(tc, name_lost, 0, 3);
 	tcase_add_test(tc, name_lost_while_closed);
 	tcase_add_loop_test(tc, part_before_its_name, 0, 5);
+	tcase_add_test(tc, part_of_the_newer_version);
 	tcase_add_test(tc, waiting_reader);
 	tcase_add_test(tc, shortened_while_read);
 	suite_add_tcase(st, tc);

@@ -2,7 +2,7 @@
 # 200 with the whole body to a range request: used from 0 or not at all, never put at the offset asked for.
 . "$(dirname "$0")/lib.sh"
 
-origin_start '/always size=5000000 fault=ignore-range' '/tail size=5000000 fault=ignore-range@tail' \
+origin_start --rate=8M '/always size=5000000 fault=ignore-range' '/tail size=5000000 fault=ignore-range@tail' \
 	'/encoded size=5000000 fault=ignore-range@encoded' '/never size=5000000 ranges=no etag=none' \
 	'/first size=5000000 fault=ignore-range@1'
 names='always tail encoded never first'

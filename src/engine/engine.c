@@ -259,22 +259,33 @@ struct errand {
 	struct msg msg;
 	struct engine *e;
 	struct object *obj; /* NULL: it is about none */
+	struct cnd ended;   /* its own: many files may be about to end */
 	bool done;	    /* engine.lock */
 	bool again;	    /* what it waits for has not happened yet */
 };
 
-/* What errand.again became. */
+/* Post it and wait; what again became. */
+static bool errand_wait(struct errand *r, void (*fn)(struct engine *e, struct msg *m))
+{
+	struct engine *e = r->e;
+
+	cnd_init(&r->ended);
+	r->done = r->again = false;
+	engine_post(e, &r->msg, fn);
+	mtx_lock(&e->lock);
+	while (!r->done)
+		cnd_wait(&r->ended, &e->lock);
+	mtx_unlock(&e->lock);
+	cnd_done(&r->ended);
+	return r->again;
+}
+
 static bool errand_run(struct engine *e, struct object *o,
 		       void (*fn)(struct engine *e, struct msg *m))
 {
 	struct errand r = {.e = e, .obj = o};
 
-	engine_post(e, &r.msg, fn);
-	mtx_lock(&e->lock);
-	while (!r.done)
-		cnd_wait(&e->opened, &e->lock);
-	mtx_unlock(&e->lock);
-	return r.again;
+	return errand_wait(&r, fn);
 }
 
 /* The last the engine thread has to do with r. */
@@ -284,44 +295,49 @@ static void errand_done(struct errand *r)
 
 	mtx_lock(&e->lock);
 	r->done = true;
-	cnd_broadcast(&e->opened);
+	cnd_signal(&r->ended);
 	mtx_unlock(&e->lock);
+}
+
+/* What is to be released: found again by store and key, for the object itself may be gone. */
+struct release {
+	struct errand errand;
+	struct store *store;
+	struct object_key key;
+};
+
+/* Is it still there? obj is only compared. */
+static void release_look(struct engine *e, struct msg *m)
+{
+	struct errand *r = container_of(m, struct errand, msg);
+	const struct release *rel = container_of(r, struct release, errand);
+
+	mtx_lock(&e->lock);
+	r->again = object_find_locked(e, rel->store, &rel->key) == r->obj;
+	mtx_unlock(&e->lock);
+	errand_done(r);
 }
 
 static void release_begin(struct engine *e, struct msg *m)
 {
 	struct errand *r = container_of(m, struct errand, msg);
 
-	(void)e;
 	object_forget_failed(r->obj);
-	errand_done(r);
-}
-
-/* Is it still there? r->obj is only compared. */
-static void release_look(struct engine *e, struct msg *m)
-{
-	struct errand *r = container_of(m, struct errand, msg);
-	struct object *o;
-
-	mtx_lock(&e->lock);
-	RB_FOREACH (o, object_tree, &e->objects) {
-		if (o == r->obj)
-			r->again = true;
-	}
-	mtx_unlock(&e->lock);
-	errand_done(r);
+	object_put(r->obj);
+	/* Behind its end, which is on its way if that was the last reference. */
+	engine_post(e, m, release_look);
 }
 
 void engine_release(struct object *o)
 {
-	struct engine *e = o->e;
+	struct release rel = {.errand = {.e = o->e, .obj = o}, .store = o->store, .key = o->key};
+	bool there = errand_wait(&rel.errand, release_begin);
 
-	errand_run(e, o, release_begin);
-	object_put(o);
-	/* Its end is on its way before the first look; a proof or a message may hold it longer.
-	 */
-	while (errand_run(e, o, release_look))
+	/* A proof or a message may hold it longer. */
+	while (there) {
 		nanosleep(&(struct timespec){.tv_nsec = 1000000}, NULL);
+		there = errand_wait(&rel.errand, release_look);
+	}
 }
 
 /* What nobody waits for must not bring back at once what the user wants gone. */

@@ -32,9 +32,13 @@
 /* mkdir -p, what is missing private to us. */
 static int make_dirs(const char *dir)
 {
-	char *path = strdup(dir);
+	char *path;
 	int r = 0;
 
+	/* Mostly only the last is missing. */
+	if (mkdir(dir, 0700) == 0 || errno == EEXIST)
+		return 0;
+	path = strdup(dir);
 	if (!path)
 		return -ENOMEM;
 	for (char *p = path + 1; !r && *p; p++) {

@@ -223,6 +223,21 @@ static void find_removed(struct checkpoint *c)
 	}
 }
 
+/*
+ * Rows are for whoever goes on: of a target that is all there nobody does, it gets its name next;
+ * nor of one that has no byte yet.
+ */
+static bool needs_rows(const struct checkpoint *c)
+{
+	if (!c->s->cache.part)
+		return true;
+	for (size_t i = 0; i < c->count; i++) {
+		if (!c->entry[i].skip && !c->entry[i].result && !c->entry[i].whole)
+			return true;
+	}
+	return false;
+}
+
 /* Step 2. */
 static void sync_files(struct checkpoint *c)
 {
@@ -237,7 +252,8 @@ static void sync_files(struct checkpoint *c)
 	find_removed(c);
 	for (size_t i = 0; i < c->count; i++)
 		fresh |= !c->entry[i].skip && c->entry[i].fresh;
-	if (fresh)
+	/* Without a row nobody looks for the name that it has now; store_finish() syncs the next. */
+	if (fresh && needs_rows(c))
 		sync_names(c);
 }
 
@@ -390,21 +406,6 @@ static int commit_more(struct store *s)
 		c.record = NULL;
 	}
 	return r;
-}
-
-/*
- * Rows are for whoever goes on: of a target that is all there nobody does, it gets its name next;
- * nor of one that has no byte yet.
- */
-static bool needs_rows(const struct checkpoint *c)
-{
-	if (!c->s->cache.part)
-		return true;
-	for (size_t i = 0; i < c->count; i++) {
-		if (!c->entry[i].skip && !c->entry[i].result && !c->entry[i].whole)
-			return true;
-	}
-	return false;
 }
 
 static int commit(struct checkpoint *c, bool flush)

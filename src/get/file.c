@@ -170,24 +170,42 @@ static void look_at_name(struct file *f)
 	mtx_unlock(&g->lock);
 }
 
+/* Most files are all there before: for them the store needs no thread (store_target.untended). */
+static void tend(struct file *f)
+{
+	if (clock_now_us() < f->tend_us)
+		return;
+	f->tend_us = UINT64_MAX;
+	store_tend(f->store);
+}
+
 /* For answered(), of what was begun; the error. */
 static int await(struct file *f)
 {
 	struct get *g = f->g;
+	uint64_t until_us;
 	int r;
 
+	if (f->tend_us == 0)
+		f->tend_us = add_sat_u64(clock_now_us(), g->cfg.engine.store.checkpoint_us);
 	mtx_lock(&g->lock);
 	/* Whoever stops later cancels it; before, nobody saw it. */
 	if (g->stopping)
 		file_cancel_locked(f);
 	while (!f->answered) {
-		if (!f->unnamed) {
+		until_us = f->tend_us;
+		if (f->unnamed)
+			until_us = min_u64(until_us, clock_now_us() + NAME_LOOK_US);
+		if (until_us == UINT64_MAX)
 			cnd_wait(&f->changed, &g->lock);
-			continue;
-		}
-		cnd_wait_until(&f->changed, &g->lock, clock_now_us() + NAME_LOOK_US);
+		else
+			cnd_wait_until(&f->changed, &g->lock, until_us);
+		if (f->answered && !f->unnamed)
+			break;
 		mtx_unlock(&g->lock);
-		look_at_name(f);
+		tend(f);
+		if (f->unnamed)
+			look_at_name(f);
 		mtx_lock(&g->lock);
 	}
 	f->answered = false;
@@ -249,7 +267,7 @@ static int entry_text(const struct entry *entry, char **ret, size_t *ret_len)
 	return r;
 }
 
-/* On a thread of the store's, which ends before f's own lets go of entry and target. */
+/* On f's thread or one of the store's, which ends before f's own lets go of entry and target. */
 static int begins(void *ctx, int dirfd)
 {
 	struct file *f = ctx;
@@ -276,7 +294,8 @@ static int open_store(struct file *f)
 	const struct store_target target = {.dirfd = f->target.dirfd,
 					    .part = f->target.part,
 					    .begins = begins,
-					    .ctx = f};
+					    .ctx = f,
+					    .untended = f->g->cfg.continue_from == FOREIGN_NONE};
 	struct store_config cfg = f->g->cfg.engine.store;
 	char owner[STORE_OWNER_MAX] = "", *path = target_path(&f->target);
 	int r = path ? 0 : -ENOMEM;
@@ -287,6 +306,7 @@ static int open_store(struct file *f)
 	cfg.cache_size = UINT64_MAX;
 	cfg.min_free = 0;
 	cfg.files_max = 0;
+	f->tend_us = 0;
 	if (r == 0)
 		r = engine_store(f->g->engine, &cfg, &f->store, owner);
 	if (r == -EBUSY)

@@ -47,6 +47,7 @@ struct file {
 	int named;    /* what came of it: 0, or why the bytes are not wanted any more */
 	struct target target;
 	struct store *store;
+	uint64_t tend_us; /* when the store begins to be tended; 0: not known yet; UINT64_MAX: is */
 };
 
 struct get {

@@ -152,7 +152,8 @@ static int start_threads(struct store *s)
 
 	if (r)
 		return r;
-	r = -pthread_create(&s->upkeep, NULL, upkeep_main, s);
+	s->untended = s->target.untended && !s->has_db;
+	r = s->untended ? 0 : upkeep_start(s);
 	if (r)
 		syncpool_stop(&s->sync);
 	return r;
@@ -269,11 +270,7 @@ int store_stop(struct store *s)
 
 	if (s->cache.part)
 		target_wait_unused(s);
-	mtx_lock(&s->lock);
-	s->stopping = true;
-	cnd_signal(&s->wake);
-	mtx_unlock(&s->lock);
-	pthread_join(s->upkeep, NULL);
+	upkeep_end(s);
 	r = s->checkpoint_error;
 	syncpool_stop(&s->sync);
 	if (s->has_db && !r && TAILQ_EMPTY(&s->versions)) {

@@ -4,7 +4,8 @@
  * Layout of the directory and the crash argument: doc/format.md. One process owns it. A thread of
  * the store's own is the only user of SQLite; checkpoints run on another one, which syncs files in
  * parallel and hands the rows to the first. Any thread may call what is here unless it says
- * otherwise.
+ * otherwise. A target that is not tended has neither: whoever asks for a checkpoint, or closes it,
+ * runs that himself.
  *
  *   record   what is remembered of an object across mounts: size, mtime, validator, cached bytes
  *   version  an object's content under one validator (version.h): extents, backing file, waiters
@@ -34,10 +35,15 @@ struct store_target {
 	int dirfd; /* where the file is; the caller's, who may close it after store_open() */
 	const char
 		*part; /* its name until it is complete: made anew unless the database knows it */
-	/* Before the first row is written, on a store thread: leave in dirfd what tells of it. 0 or
+	/* Before the first row is written, on whatever thread checkpoints: leave in dirfd what tells of it. 0 or
 	 * -errno. */
 	int (*begins)(void *ctx, int dirfd);
 	void *ctx;
+	/*
+	 * Nothing becomes durable in the background, and no thread is made, before store_tend() or
+	 * something that can't wait; not where an earlier process has left rows.
+	 */
+	bool untended;
 };
 
 struct store_config {
@@ -70,6 +76,12 @@ int store_open(const struct store_config *cfg, struct store **ret, char owner[ST
 /* A last checkpoint, threads ended, lock released. Versions must be put. 0 or the checkpoint's
  * -errno. */
 int store_close(struct store *s);
+/*
+ * Of a target that was opened untended: from now on it is like any other. Whoever opened it calls
+ * this checkpoint_us after bytes may first have come, or what comes is durable no earlier than its
+ * end. Any thread.
+ */
+void store_tend(struct store *s);
 /*
  * Of a target, instead of store_close(), when every byte of key is there: makes it durable, gives
  * the file its date (VALIDATOR_NO_TIME: none) and the name, durably, and removes dir. 0; -EEXIST:

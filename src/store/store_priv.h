@@ -1,8 +1,8 @@
 /*
  * store_priv.h - the inside of the store, for its own files alone
  *
- * Threads: callers (any), the database thread (dbthread.h), the upkeep thread (upkeep.c), a few
- * that only sync files (syncpool.h).
+ * Threads: callers (any), the database thread (dbthread.h), the upkeep thread (upkeep.c: in its
+ * place a caller, of a target that nobody tends), a few that only sync files (syncpool.h).
  */
 #ifndef STORE_STORE_PRIV_H
 #define STORE_STORE_PRIV_H
@@ -29,6 +29,13 @@ enum store_work {
 
 TAILQ_HEAD(version_list, version);
 
+/* Who does the upkeep: one thread at a time. */
+enum upkeep_by {
+	UPKEEP_NOBODY, /* a target that is not tended: store_tend() starts the thread, or … */
+	UPKEEP_CALLER, /* … a caller does a round himself, and it is NOBODY again */
+	UPKEEP_THREAD, /* until the end */
+};
+
 struct store {
 	struct mtx lock; /* RANK_STORE; guards what follows */
 	struct cnd wake; /* the upkeep thread waits */
@@ -41,6 +48,8 @@ struct store {
 	uint64_t next_id;
 	unsigned int work;
 	bool stopping;
+	enum upkeep_by by;
+	bool untended;		  /* new bytes need no thread yet */
 	uint64_t due_us;	  /* of the next checkpoint, while WORK_NEW */
 	uint64_t touch_due_us;	  /* of the next flush of atimes, while WORK_TOUCHED */
 	uint64_t asked, answered; /* rounds of upkeep that callers wait for */
@@ -65,7 +74,7 @@ struct store {
 	struct cache cache;
 	struct dbthread db;
 	struct syncpool sync;
-	pthread_t upkeep;
+	pthread_t upkeep; /* lock: while by is UPKEEP_THREAD */
 };
 
 /* Its backing file, for messages. */
@@ -102,8 +111,10 @@ int store_need_db(struct store *s);
  * Upkeep thread. */
 int store_apply(struct store *s, const struct batch *b, bool truncate);
 
-/* upkeep.c */
-void *upkeep_main(void *store);
+/* upkeep.c. 0 or -errno. */
+int upkeep_start(struct store *s);
+/* The last rounds, after which nobody does it any more. stopping is set. */
+void upkeep_end(struct store *s);
 /* checkpoint.c: upkeep thread. flush: atimes too. 0 or -errno. */
 int checkpoint_run(struct store *s, bool flush);
 

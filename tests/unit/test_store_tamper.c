@@ -5,6 +5,7 @@
  */
 #include <check.h>
 #include <fcntl.h>
+#include <pthread.h>
 #include <sys/stat.h>
 
 #include "base/clock.h"
@@ -393,11 +394,13 @@ END_TEST
 /* What happens to a part after the last checkpoint, before it gets its name. */
 START_TEST(part_before_its_name)
 {
-	static const int want[] = {0, -EIO, -EIO, -ESTALE, -ESTALE};
+	enum { CASES = 5 };
+	static const int want[CASES] = {0, -EIO, -EIO, -ESTALE, -ESTALE};
 	struct object_key key = test_key(2);
 	struct validator val = test_validator(1, SIZE);
 	struct store_record rec = {.size = SIZE, .mtime = VALIDATOR_NO_TIME, .validator = val};
-	struct store_target target = {.part = "f.part"};
+	struct store_target target = {.part = "f.part", .untended = _i >= CASES};
+	int which = _i % CASES;
 	char state[DIR_MAX + 8], part[DIR_MAX + 8], name[DIR_MAX + 8];
 	char owner[STORE_OWNER_MAX];
 	struct version *fresh;
@@ -417,16 +420,110 @@ START_TEST(part_before_its_name)
 	ck_assert_int_eq(store_checkpoint(t), 0);
 	ck_assert(!store_doubted(t, &key));
 	version_put(fresh);
-	if (_i == 1)
+	if (which == 1)
 		ck_assert_int_eq(truncate(part, 5), 0);
-	if (_i >= 2)
+	if (which >= 2)
 		ck_assert_int_eq(unlink(part), 0);
-	if (_i == 3)
+	if (which == 3)
 		ck_assert_int_eq(close(open(part, O_WRONLY | O_CREAT | O_CLOEXEC, 0600)), 0);
-	if (_i == 4)
+	if (which == 4)
 		ck_assert_int_eq(symlink("/dev/null", part), 0);
-	ck_assert_int_eq(store_finish(t, &key, VALIDATOR_NO_TIME, "f"), want[_i]);
-	ck_assert_int_eq(access(name, F_OK) == 0, _i == 0);
+	ck_assert_int_eq(store_finish(t, &key, VALIDATOR_NO_TIME, "f"), want[which]);
+	ck_assert_int_eq(access(name, F_OK) == 0, which == 0);
+	close(target.dirfd);
+}
+END_TEST
+
+/* An untended target: who checkpoints or closes it does it himself, until it is tended. */
+START_TEST(part_of_an_untended_store)
+{
+	struct object_key key = test_key(2);
+	struct validator val = test_validator(1, SIZE);
+	struct store_target target = {.part = "f.part", .untended = true};
+	char state[DIR_MAX + 8], owner[STORE_OWNER_MAX];
+	struct version_info info;
+	struct store_record rec;
+	struct version *fresh;
+	struct store *t;
+
+	snprintf(state, sizeof(state), "%s/state", dir);
+	target.dirfd = open(dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	cfg.dir = state;
+	cfg.target = &target;
+	cfg.checkpoint_us = 1000;
+	ck_assert_int_eq(store_open(&cfg, &t, owner), 0);
+	ck_assert_int_eq(store_version_open(t, &key, &val, SIZE, false, &fresh), 0);
+	ck_assert_int_eq(test_write(fresh, 0, MIB, 1, 1), 0);
+	nanosleep(&(struct timespec){.tv_nsec = 50000000}, NULL);
+	version_info(fresh, &info);
+	ck_assert_uint_eq(info.bytes_durable, 0);
+	if (_i == 0) {
+		ck_assert_int_eq(store_checkpoint(t), 0);
+	} else if (_i == 1) {
+		store_tend(t);
+		for (int tries = 0; tries < 1000 && info.bytes_durable == 0; tries++) {
+			nanosleep(&(struct timespec){.tv_nsec = 5000000}, NULL);
+			version_info(fresh, &info);
+		}
+		ck_assert_uint_eq(info.bytes_durable, MIB);
+	}
+	version_put(fresh);
+	ck_assert_int_eq(store_close(t), 0);
+	/* By rows of the last one, and tended by itself. */
+	ck_assert_int_eq(store_open(&cfg, &t, owner), 0);
+	ck_assert_int_eq(store_lookup(t, &key, &rec), 0);
+	ck_assert_uint_eq(rec.bytes_durable, MIB);
+	ck_assert_int_eq(store_version_open(t, &key, &val, SIZE, false, &fresh), 0);
+	ck_assert_int_eq(test_write(fresh, MIB, MIB, 1, 1), 0);
+	for (int tries = 0; tries < 1000; tries++) {
+		version_info(fresh, &info);
+		if (info.bytes_durable == UINT64_C(2) * MIB)
+			break;
+		nanosleep(&(struct timespec){.tv_nsec = 5000000}, NULL);
+	}
+	ck_assert_uint_eq(info.bytes_durable, UINT64_C(2) * MIB);
+	version_put(fresh);
+	ck_assert_int_eq(store_discard(t), 0);
+	ck_assert_int_ne(access(state, F_OK), 0);
+	close(target.dirfd);
+}
+END_TEST
+
+/* Two ask for a checkpoint at once, and then what can't wait comes: each gets its round. */
+static void *ask_for_checkpoints(void *arg)
+{
+	for (int i = 0; i < 200; i++)
+		ck_assert_int_eq(store_checkpoint(arg), 0);
+	return NULL;
+}
+
+START_TEST(rounds_of_an_untended_store)
+{
+	struct object_key key = test_key(2);
+	struct validator val = test_validator(1, SIZE);
+	struct store_target target = {.part = "f.part", .untended = true};
+	char state[DIR_MAX + 8], owner[STORE_OWNER_MAX];
+	struct version *fresh;
+	pthread_t asks[2];
+	struct store *t;
+
+	snprintf(state, sizeof(state), "%s/state", dir);
+	target.dirfd = open(dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	cfg.dir = state;
+	cfg.target = &target;
+	ck_assert_int_eq(store_open(&cfg, &t, owner), 0);
+	ck_assert_int_eq(store_version_open(t, &key, &val, SIZE, false, &fresh), 0);
+	ck_assert_int_eq(test_write(fresh, 0, MIB, 1, 1), 0);
+	for (int i = 0; i < 2; i++)
+		ck_assert_int_eq(pthread_create(&asks[i], NULL, ask_for_checkpoints, t), 0);
+	nanosleep(&(struct timespec){.tv_nsec = 2000000}, NULL);
+	ck_assert_int_eq(store_drop(t, &key), 0);
+	if (_i == 1)
+		store_tend(t);
+	for (int i = 0; i < 2; i++)
+		pthread_join(asks[i], NULL);
+	version_put(fresh);
+	ck_assert_int_eq(store_close(t), 0);
 	close(target.dirfd);
 }
 END_TEST
@@ -480,7 +577,9 @@ static Suite *suite(void)
 	tcase_add_loop_test(tc, shortened_while_it_grows, 0, 2);
 	tcase_add_loop_test(tc, name_lost, 0, 3);
 	tcase_add_test(tc, name_lost_while_closed);
-	tcase_add_loop_test(tc, part_before_its_name, 0, 5);
+	tcase_add_loop_test(tc, part_before_its_name, 0, 10);
+	tcase_add_loop_test(tc, part_of_an_untended_store, 0, 3);
+	tcase_add_loop_test(tc, rounds_of_an_untended_store, 0, 2);
 	tcase_add_test(tc, part_of_the_newer_version);
 	tcase_add_test(tc, waiting_reader);
 	tcase_add_test(tc, shortened_while_read);

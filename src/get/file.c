@@ -112,21 +112,32 @@ static int there(struct file *f)
 
 /* ---- waiting for the engine ---- */
 
+static void answer_locked(struct file *f, int error) REQUIRES(f->g->lock)
+{
+	f->answered = true;
+	f->answers++;
+	f->fill = NULL;
+	f->probe = NULL;
+	f->error = error;
+	cnd_signal(&f->changed);
+}
+
 static void answered(void *ctx, int error)
 {
 	struct file *f = ctx;
 
 	mtx_lock(&f->g->lock);
-	f->answered = true;
-	f->fill = NULL;
-	f->probe = NULL;
-	f->error = error;
-	cnd_signal(&f->changed);
+	answer_locked(f, error);
 	mtx_unlock(&f->g->lock);
 }
 
 void file_cancel_locked(struct file *f)
 {
+	if (f->queued) {
+		TAILQ_REMOVE(&f->g->turns, f, turn_link);
+		f->queued = false;
+		answer_locked(f, -ECANCELED);
+	}
 	if (f->fill)
 		fill_cancel(f->fill);
 	if (f->probe)
@@ -164,8 +175,8 @@ static void look_at_name(struct file *f)
 	r = there(f);
 	if (r == -ENOENT)
 		return;
-	f->named = r == 0 ? -EALREADY : r;
 	mtx_lock(&g->lock);
+	f->named = r == 0 ? -EALREADY : r;
 	file_cancel_locked(f);
 	mtx_unlock(&g->lock);
 }
@@ -378,47 +389,72 @@ static int open_object(struct file *f)
 
 /* ---- the bytes ---- */
 
-/* One of max_files that are fetched at once. 0 or -EINTR. */
-static int begin_turn(struct get *g)
+/* Who has waited longest, as long as fewer than max_files are fetched; NULL. */
+static struct file *next_turn_locked(struct get *g) REQUIRES(g->lock)
 {
-	int r = 0;
+	struct file *f = TAILQ_FIRST(&g->turns);
 
-	mtx_lock(&g->lock);
-	while (g->fetching >= g->cfg.max_files && !g->stopping)
-		cnd_wait(&g->turn, &g->lock);
-	if (g->stopping)
-		r = -EINTR;
-	else
-		g->fetching++;
-	mtx_unlock(&g->lock);
-	return r;
+	if (!f || g->stopping || g->fetching >= g->cfg.max_files)
+		return NULL;
+	TAILQ_REMOVE(&g->turns, f, turn_link);
+	f->queued = false;
+	g->fetching++;
+	return f;
 }
 
-static void end_turn(struct get *g)
+static void filled(void *ctx, int error);
+
+/*
+ * Begin to fetch those whose turn it is. Mostly on the engine thread, where another has just ended:
+ * a connection is idle until then, and to wake the next one's thread first would take its time.
+ */
+static void give_turns(struct get *g)
 {
+	struct fill *order;
+	struct file *f;
+
 	mtx_lock(&g->lock);
-	g->fetching--;
-	cnd_signal(&g->turn);
+	while ((f = next_turn_locked(g)) != NULL) {
+		struct object *o = f->object; /* stays while f waits for an answer */
+		unsigned int answers = f->answers;
+		int r;
+
+		mtx_unlock(&g->lock);
+		r = object_fill(o, filled, f, &order);
+		mtx_lock(&g->lock);
+		if (r < 0) {
+			g->fetching--;
+			answer_locked(f, r);
+		} else if (f->answers == answers) {
+			f->fill = order;
+			if (g->stopping || f->named)
+				file_cancel_locked(f);
+		}
+	}
 	mtx_unlock(&g->lock);
+}
+
+static void filled(void *ctx, int error)
+{
+	struct file *f = ctx;
+
+	mtx_lock(&f->g->lock);
+	f->g->fetching--;
+	mtx_unlock(&f->g->lock);
+	give_turns(f->g);
+	answered(f, error);
 }
 
 static int fill(struct file *f)
 {
-	struct fill *order;
-	int r = begin_turn(f->g);
+	struct get *g = f->g;
 
-	if (r < 0)
-		return r;
-	r = object_fill(f->object, answered, f, &order);
-	if (r == 0) {
-		mtx_lock(&f->g->lock);
-		if (!f->answered)
-			f->fill = order;
-		mtx_unlock(&f->g->lock);
-		r = await(f);
-	}
-	end_turn(f->g);
-	return r;
+	mtx_lock(&g->lock);
+	TAILQ_INSERT_TAIL(&g->turns, f, turn_link);
+	f->queued = true;
+	mtx_unlock(&g->lock);
+	give_turns(g);
+	return await(f);
 }
 
 static void say_why(struct file *f, int error)

@@ -29,7 +29,7 @@ int get_new(const struct get_config *cfg, struct manifest *m, const struct get_f
 	if (!g)
 		return -ENOMEM;
 	mtx_init(&g->lock, RANK_JOB, "get");
-	cnd_init(&g->turn);
+	TAILQ_INIT(&g->turns);
 	TAILQ_INIT(&g->running);
 	STAILQ_INIT(&g->told);
 	g->cfg = *cfg;
@@ -69,7 +69,6 @@ void get_free(struct get *g)
 	for (size_t i = 0; g->file && i < g->count; i++)
 		free(g->file[i].own_path);
 	free(g->file);
-	cnd_done(&g->turn);
 	mtx_done(&g->lock);
 	free(g);
 }
@@ -170,7 +169,6 @@ void get_stop(struct get *g)
 	g->stopping = true;
 	TAILQ_FOREACH (f, &g->running, running_link)
 		file_cancel_locked(f);
-	cnd_broadcast(&g->turn);
 	mtx_unlock(&g->lock);
 }
 

@@ -23,6 +23,7 @@ struct file {
 	struct get *g;
 	TAILQ_ENTRY(file) running_link; /* of get.running, while it runs */
 	STAILQ_ENTRY(file) told_link;
+	TAILQ_ENTRY(file) turn_link; /* of get.turns, while queued */
 
 	/* get.lock */
 	const char *path; /* the caller's, or own_path */
@@ -36,6 +37,9 @@ struct file {
 	struct cnd changed; /* its thread waits for … */
 	bool answered;	    /* done() was called, with … */
 	int error;
+	unsigned int answers; /* so many by now: is what was begun before still under way? */
+	bool queued;	      /* waits for its turn */
+	int named; /* what came of its name: 0, or why the bytes are not wanted any more */
 	bool told, told_begin; /* is on get.told; its beginning was told */
 	uint64_t began_us;
 	struct get_info last; /* RUNNING: what is known without the object; then: all of it */
@@ -44,7 +48,6 @@ struct file {
 	size_t own; /* of path, as in struct get_file */
 	const struct entry *entry;
 	bool unnamed; /* the server's word on its name may come with the first answer */
-	int named;    /* what came of it: 0, or why the bytes are not wanted any more */
 	struct target target;
 	struct store *store;
 	uint64_t tend_us; /* when the store begins to be tended; 0: not known yet; UINT64_MAX: is */
@@ -62,9 +65,9 @@ struct get {
 	STAILQ_HEAD(told_list, file) told; /* those that get_next() is to tell of */
 	size_t next;			   /* the first whose turn has not come */
 	bool stopping;
-	unsigned int fetching;	 /* files: at most max_files */
-	struct cnd turn;	 /* one less, or stopping */
-	struct get_totals ended; /* sums of those that have come to their end */
+	unsigned int fetching;		   /* files: at most max_files; the others … */
+	TAILQ_HEAD(turn_list, file) turns; /* … wait, each ready to be fetched */
+	struct get_totals ended;	   /* sums of those that have come to their end */
 };
 
 /* file.c. From its beginning to its end; f is GET_RUNNING. */

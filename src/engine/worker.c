@@ -2,17 +2,18 @@
  * worker.c - a thread for work that may block: checkpoints, digests
  *
  * The engine thread adds work and hears of its end by message; the work is embedded in what it is
- * about.
+ * about. The thread comes with the first of it: most downloads have none.
  */
 #include "engine/internal.h"
 
 struct worker {
-	struct mtx lock; /* RANK_QUEUE; guards all below but e and thread */
+	struct mtx lock; /* RANK_QUEUE; guards all below but what says otherwise */
 	struct cnd more;
 	STAILQ_HEAD(, work) queue;
 	bool stopping;
-	struct engine *e;
-	pthread_t thread;
+	struct engine *e; /* never changes */
+	pthread_t thread; /* engine thread, and after its end */
+	bool started;	  /* the same */
 };
 
 static void work_done(struct engine *e, struct msg *m)
@@ -48,7 +49,6 @@ static void *worker_main(void *arg)
 int worker_new(struct engine *e, struct worker **ret)
 {
 	struct worker *k = calloc(1, sizeof(*k));
-	int r;
 
 	if (!k)
 		return -ENOMEM;
@@ -56,13 +56,6 @@ int worker_new(struct engine *e, struct worker **ret)
 	cnd_init(&k->more);
 	STAILQ_INIT(&k->queue);
 	k->e = e;
-	r = -pthread_create(&k->thread, NULL, worker_main, k);
-	if (r < 0) {
-		cnd_done(&k->more);
-		mtx_done(&k->lock);
-		free(k);
-		return r;
-	}
 	*ret = k;
 	return 0;
 }
@@ -75,7 +68,8 @@ void worker_free(struct worker *k)
 	k->stopping = true;
 	cnd_signal(&k->more);
 	mtx_unlock(&k->lock);
-	pthread_join(k->thread, NULL);
+	if (k->started)
+		pthread_join(k->thread, NULL);
 	cnd_done(&k->more);
 	mtx_done(&k->lock);
 	free(k);
@@ -84,6 +78,14 @@ void worker_free(struct worker *k)
 void worker_add(struct worker *k, struct work *w)
 {
 	k->e->works++;
+	if (!k->started)
+		k->started = pthread_create(&k->thread, NULL, worker_main, k) == 0;
+	if (!k->started) {
+		/* Others wait meanwhile, but it is done. */
+		w->run(k->e, w);
+		engine_post(k->e, &w->msg, work_done);
+		return;
+	}
 	mtx_lock(&k->lock);
 	STAILQ_INSERT_TAIL(&k->queue, w, link);
 	cnd_signal(&k->more);

@@ -124,12 +124,10 @@ static void add_ended_locked(struct get *g, const struct file *f) REQUIRES(g->lo
 	t->retries += f->last.retries;
 }
 
-static void *run_files(void *arg)
+static void run_files(struct get *g)
 {
-	struct get *g = arg;
 	struct file *f;
 
-	pthread_setname_np(pthread_self(), "rgetfs-file");
 	while ((f = begin_next(g)) != NULL) {
 		file_fetch(f);
 		mtx_lock(&g->lock);
@@ -139,26 +137,32 @@ static void *run_files(void *arg)
 		tell_locked(g, f);
 		mtx_unlock(&g->lock);
 	}
+}
+
+static void *file_main(void *arg)
+{
+	pthread_setname_np(pthread_self(), "rgetfs-file");
+	run_files(arg);
 	return NULL;
 }
 
 int get_run(struct get *g)
 {
-	size_t most = min_u64(UINT64_C(2) * g->cfg.max_files, g->count), started = 0;
-	pthread_t *thread = calloc(most + 1, sizeof(pthread_t));
-	int r = thread ? 0 : -ENOMEM;
+	/* The caller is one of them: a single file needs no thread. */
+	size_t more = min_u64(UINT64_C(2) * g->cfg.max_files, max_u64(g->count, 1)) - 1;
+	pthread_t *thread = calloc(more + 1, sizeof(pthread_t));
+	size_t started = 0;
 
-	while (r == 0 && started < most) {
-		r = -pthread_create(&thread[started], NULL, run_files, g);
-		started += r == 0;
-	}
+	if (!thread)
+		return -ENOMEM;
 	/* With fewer threads it takes longer. */
-	if (started > 0)
-		r = 0;
+	while (started < more && pthread_create(&thread[started], NULL, file_main, g) == 0)
+		started++;
+	run_files(g);
 	for (size_t i = 0; i < started; i++)
 		pthread_join(thread[i], NULL);
 	free(thread);
-	return r == 0 && get_stopping(g) ? -EINTR : r;
+	return get_stopping(g) ? -EINTR : 0;
 }
 
 void get_stop(struct get *g)

@@ -19,34 +19,36 @@
 
 void sockets_done(struct sockets *s)
 {
-	free(s->fd);
+	free(s->one);
 	*s = (struct sockets){0};
 }
 
 int sockets_add(struct sockets *s, int fd)
 {
 	for (unsigned int i = 0; i < s->count; i++) {
-		if (s->fd[i] == fd)
+		if (s->one[i].fd == fd) {
+			s->one[i].port = 0;
 			return 0;
+		}
 	}
 	if (s->count == s->size) {
 		unsigned int size = s->size ? 2 * s->size : 16;
-		int *grown = reallocarray(s->fd, size, sizeof(*grown));
+		struct socket *grown = reallocarray(s->one, size, sizeof(*grown));
 
 		if (!grown)
 			return -ENOMEM;
-		s->fd = grown;
+		s->one = grown;
 		s->size = size;
 	}
-	s->fd[s->count++] = fd;
+	s->one[s->count++] = (struct socket){.fd = fd};
 	return 0;
 }
 
 bool sockets_remove(struct sockets *s, int fd)
 {
 	for (unsigned int i = 0; i < s->count; i++) {
-		if (s->fd[i] == fd) {
-			s->fd[i] = s->fd[--s->count];
+		if (s->one[i].fd == fd) {
+			s->one[i] = s->one[--s->count];
 			return true;
 		}
 	}
@@ -74,11 +76,19 @@ static bool is_bound_to(int fd, const char *ip, int port)
 	return false;
 }
 
-int sockets_find(const struct sockets *s, const char *local_ip, int local_port)
+int sockets_find(struct sockets *s, const char *local_ip, int local_port)
 {
+	/* Asking the kernel for each of many connections cost more than the request. */
 	for (unsigned int i = 0; i < s->count; i++) {
-		if (is_bound_to(s->fd[i], local_ip, local_port))
-			return s->fd[i];
+		if (s->one[i].port == local_port && is_bound_to(s->one[i].fd, local_ip, local_port))
+			return s->one[i].fd;
+	}
+	for (unsigned int i = 0; i < s->count; i++) {
+		if (s->one[i].port == local_port ||
+		    !is_bound_to(s->one[i].fd, local_ip, local_port))
+			continue;
+		s->one[i].port = local_port;
+		return s->one[i].fd;
 	}
 	return -1;
 }

@@ -10,8 +10,13 @@
 
 #include "base/base.h"
 
+struct socket {
+	int fd;
+	int port; /* that it was last found by, 0: not yet; looked at first, never believed */
+};
+
 struct sockets {
-	int *fd;
+	struct socket *one;
 	unsigned int count, size;
 };
 
@@ -22,7 +27,7 @@ int sockets_add(struct sockets *s, int fd);
 /* True: it was there. */
 bool sockets_remove(struct sockets *s, int fd);
 /* -1: none is bound to it. */
-int sockets_find(const struct sockets *s, const char *local_ip, int local_port);
+int sockets_find(struct sockets *s, const char *local_ip, int local_port);
 
 /*
  * A connection to a near peer: keep its receive buffer from growing to the megabytes that a path

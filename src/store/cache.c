@@ -197,7 +197,7 @@ static void cache_init(struct cache *c)
 
 static int enter(struct cache *c, const char *dir)
 {
-	struct stat st = {0}, path_st;
+	struct stat st = {0};
 	int r;
 
 	c->dirfd = open(dir, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
@@ -207,15 +207,22 @@ static int enter(struct cache *c, const char *dir)
 	if (r)
 		return r;
 	c->dev = st.st_dev;
-	c->path = realpath(dir, NULL);
-	if (!c->path)
+	c->path = strdup(dir);
+	return c->path ? 0 : -ENOMEM;
+}
+
+int cache_resolve(struct cache *c)
+{
+	char *path = realpath(c->path, NULL);
+	struct stat st, path_st;
+
+	if (!path)
 		return -errno;
-	/* SQLite goes by the path: it must lead where the descriptor does. */
-	if (stat(c->path, &path_st) < 0)
+	free(c->path);
+	c->path = path;
+	if (fstat(c->dirfd, &st) < 0 || stat(path, &path_st) < 0)
 		return -errno;
-	if (path_st.st_dev != st.st_dev || path_st.st_ino != st.st_ino)
-		return -EPERM;
-	return 0;
+	return path_st.st_dev == st.st_dev && path_st.st_ino == st.st_ino ? 0 : -EPERM;
 }
 
 /* The directory of the backing files. 0 or -errno. */

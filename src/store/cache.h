@@ -26,7 +26,7 @@ struct store_target;
 #define CACHE_MANIFEST_NEW_NAME CACHE_MANIFEST_NAME ".new"
 
 struct cache {
-	char *path; /* real path of the directory */
+	char *path; /* of the directory; real since cache_resolve() */
 	int dirfd, filesfd, lockfd;
 	/*
 	 * Of a target, NULL else: the only name of a backing file, which is in the user's own
@@ -55,6 +55,11 @@ struct cache {
  */
 int cache_open(struct cache *c, const char *dir, const struct store_target *target,
 	       const char *description, char *owner, size_t owner_size);
+/*
+ * Make path the real one, for SQLite, which goes by it and follows no link: it must lead where the
+ * descriptor does. 0, -EPERM, -errno.
+ */
+int cache_resolve(struct cache *c);
 /* Releases the lock. */
 void cache_close(struct cache *c);
 /* Of a target: is there a file of its name that we have not made, as far as we know? */

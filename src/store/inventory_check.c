@@ -208,7 +208,9 @@ int inventory_check(const char *root, const char *name, bool checksums,
 	if (r)
 		return r;
 	k.cache = &c;
-	r = extdb_open_readonly(c.dirfd, c.path, &k.db);
+	r = cache_resolve(&c);
+	if (!r)
+		r = extdb_open_readonly(c.dirfd, c.path, &k.db);
 	if (!r)
 		r = check_all(&k);
 	if (r == -EUCLEAN) {

@@ -100,8 +100,10 @@ static void on_damage(void *ctx)
 static int start_db(struct store *s, bool *ret_clean)
 {
 	struct extdb *db = NULL;
-	int r = open_database(s, &db, ret_clean);
+	int r = cache_resolve(&s->cache);
 
+	if (!r)
+		r = open_database(s, &db, ret_clean);
 	if (r)
 		return r;
 	r = dbthread_start(&s->db, db, s->cache.dirfd, s->cache.path, true, on_damage, s);

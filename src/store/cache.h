@@ -36,7 +36,7 @@ struct cache {
 	 */
 	char *part;
 	struct mtx part_lock;
-	uint64_t part_id GUARDED_BY(part_lock);
+	uint64_t part_id;		  /* part_lock */
 	atomic_uint_fast64_t part_ino;	  /* of the file that we made by that name, 0: none; … */
 	atomic_int_fast64_t part_born_ns; /* … and when it was made, 0: nobody tells */
 	dev_t dev;

@@ -112,7 +112,8 @@ static int there(struct file *f)
 
 /* ---- waiting for the engine ---- */
 
-static void answer_locked(struct file *f, int error) REQUIRES(f->g->lock)
+/* Under get.lock. */
+static void answer_locked(struct file *f, int error)
 {
 	f->answered = true;
 	f->answers++;

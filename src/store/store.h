@@ -35,8 +35,10 @@ struct store_target {
 	int dirfd; /* where the file is; the caller's, who may close it after store_open() */
 	const char
 		*part; /* its name until it is complete: made anew unless the database knows it */
-	/* Before the first row is written, on whatever thread checkpoints: leave in dirfd what tells of it. 0 or
-	 * -errno. */
+	/*
+	 * Before the first row is written, on whatever thread checkpoints: leave in dirfd what
+	 * tells of it. 0 or -errno.
+	 */
 	int (*begins)(void *ctx, int dirfd);
 	void *ctx;
 	/*

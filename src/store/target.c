@@ -99,6 +99,9 @@ int store_finish(struct store *s, const struct object_key *key, int64_t mtime, c
 		r = target_complete(s, key);
 	if (!r)
 		r = target_rename(s, mtime, name);
+	/* It keeps the name that it has: the checkpoint has not made it durable. */
+	if (r == -EEXIST && cache_sync_dir(&s->cache))
+		log_warn("%s: its name may not outlast a power cut", s->cache.part);
 	store_stop(s);
 	if (!r) {
 		error = cache_remove(&s->cache);

@@ -175,6 +175,7 @@ struct sched_task {
 	struct lease_list leases;
 	unsigned int lease_count; /* all that are not freed yet */
 	unsigned int running;	  /* with a slot, without probes */
+	uint64_t busy_since_us;	  /* since when some are */
 	uint64_t whole_high;	  /* how far a source without ranges came at best */
 	unsigned int soft_stalls; /* in a row: patience doubles */
 	uint64_t soft_stall_us;	  /* until then another one is the same event */

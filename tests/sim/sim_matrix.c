@@ -107,7 +107,7 @@ static const struct download downloads[] = {
 	 1,
 	 {.response_bps = 4 * MIB},
 	 16,
-	 0.83,
+	 0.86,
 	 1.01},
 	{"64 MiB, 4 MiB/s a response, 20 ms, auto",
 	 0,
@@ -115,7 +115,7 @@ static const struct download downloads[] = {
 	 1,
 	 {.rtt_us = 20 * MS, .response_bps = 4 * MIB},
 	 16,
-	 0.50,
+	 0.58,
 	 1.01},
 	{"256 MiB, 4 MiB/s, 20 ms, auto",
 	 0,
@@ -123,7 +123,7 @@ static const struct download downloads[] = {
 	 1,
 	 {.rtt_us = 20 * MS, .response_bps = 4 * MIB},
 	 16,
-	 0.75,
+	 0.83,
 	 1.01},
 	{"64 MiB, 8 MiB/s link, 30 ms think, auto",
 	 0,
@@ -232,12 +232,12 @@ static const double leasts[][2] = {
 	{0.97, 0.98}, /* cap 4, link 8, 1 ms */
 	{0.94, 0.98}, /* cap 4, link 8, 20 ms */
 	{0.83, 0.95}, /* cap 4, link 8, 100 ms */
-	{0.95, 0.97}, /* cap 4, link 50, 1 ms */
-	{0.87, 0.94}, /* cap 4, link 50, 20 ms */
-	{0.60, 0.85}, /* cap 4, link 50, 100 ms */
-	{0.94, 0.97}, /* cap 4, link 150, 1 ms */
-	{0.85, 0.93}, /* cap 4, link 150, 20 ms */
-	{0.58, 0.82}, /* cap 4, link 150, 100 ms */
+	{0.96, 0.97}, /* cap 4, link 50, 1 ms */
+	{0.89, 0.94}, /* cap 4, link 50, 20 ms */
+	{0.61, 0.85}, /* cap 4, link 50, 100 ms */
+	{0.95, 0.97}, /* cap 4, link 150, 1 ms */
+	{0.87, 0.93}, /* cap 4, link 150, 20 ms */
+	{0.62, 0.82}, /* cap 4, link 150, 100 ms */
 };
 
 /* Every corner: sizes of six seconds at what sixteen responses or the link may bring. */

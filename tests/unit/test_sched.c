@@ -976,6 +976,36 @@ START_TEST(nobody_wants_it_any_more)
 }
 END_TEST
 
+/* At its end flows of one link differ by little: a cut there costs more than it brings. */
+START_TEST(no_steal_for_a_gain_that_does_not_count)
+{
+	struct sched_stats st;
+
+	defaults();
+	cfg.connections = 2;
+	begin(64 * MIB, 1);
+	want(0, 64 * MIB, PRIO_FILL);
+	tick(0);
+	ck_assert_uint_eq(starts, 2);
+	answer(0, MS, MS);
+	answer(1, MS, MS);
+	/* Twelve seconds; the other one's last MiB takes a fifth of one more, half of it is a 128th. */
+	for (uint64_t at = 0; at < 31; at++) {
+		bring(started[0], at * MIB, (at + 1) * MIB, 5 * MIB);
+		bring(started[1], (32 + at) * MIB, (33 + at) * MIB, 5 * MIB);
+	}
+	bring(started[0], 31 * MIB, 32 * MIB - BLOCK_SIZE, 5 * MIB);
+	finish(started[0], VERDICT_PART, 32 * MIB);
+	sched_stats(s, &st);
+	ck_assert_uint_eq(st.steals, 0);
+	ck_assert_uint_eq(starts, 2);
+	finish(started[1], VERDICT_PART, 64 * MIB);
+	sched_task_close(s, task, now);
+	sched_free(s);
+	rangeset_done(&have);
+}
+END_TEST
+
 START_TEST(the_users_number_of_connections_is_taken_at_once)
 {
 	struct sched_stats st;
@@ -1450,6 +1480,7 @@ int main(void)
 	tcase_add_test(tc, an_unknown_size_is_one_open_lease);
 	tcase_add_test(tc, a_body_without_a_length_tells_the_size_at_its_end);
 	tcase_add_test(tc, nobody_wants_it_any_more);
+	tcase_add_test(tc, no_steal_for_a_gain_that_does_not_count);
 	tcase_add_test(tc, the_users_number_of_connections_is_taken_at_once);
 	tcase_add_test(tc, probes);
 	tcase_add_test(tc, a_stalled_transfer_loses_its_lease);

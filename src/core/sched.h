@@ -95,8 +95,11 @@ struct sched_ops {
 	int (*next_gap)(void *ctx, void *task_user, struct range within, struct range *ret);
 	/* Begin a transfer for l. Failures come back by sched_lease_ended(). */
 	void (*start)(void *ctx, struct lease *l);
-	/* l->end has become smaller: end the response there, or earlier close it if far off.
-	 * Informative. */
+	/*
+	 * l->end has become smaller: end the response there, or earlier close it if far off; or
+	 * larger again, though never behind what was asked for, which it may come too late for.
+	 * Informative.
+	 */
 	void (*shrunk)(void *ctx, struct lease *l);
 	/*
 	 * End the transfer. sched_lease_ended(VERDICT_CANCELLED) must still come, and soon: until

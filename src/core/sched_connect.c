@@ -25,19 +25,21 @@
  * made no difference, 80 lost .03. For read-ahead a 16th counts, since its reader will go on:
  * without that a sequential reader of 50 MiB/s responses gets 255 instead of 437 MiB/s.
  *
- * A refused trial is withdrawn by not renewing its leases.
+ * A refused trial is withdrawn by not renewing its leases; one that has brought little is ended, and
+ * the response it was cut from goes on through its range (what it brought comes twice).
  */
 #include "core/sched_internal.h"
 
-#define WINDOW_MIN_US (50 * USEC_PER_MS)
-#define TRIAL_MIN_US  (20 * USEC_PER_MS) /* of a first look; nothing is refused after so little */
-#define QUICK_RTTS    8
-#define SLOW_RTTS     18
-#define WATCH_RTTS    16
-#define WATCH_MIN_US  (200 * USEC_PER_MS)
-#define WAIT_TRIALS   4
-#define WAIT_MIN_US   (1 * USEC_PER_SEC)
-#define WAIT_DOUBLE   6
+#define WINDOW_MIN_US  (50 * USEC_PER_MS)
+#define TRIAL_MIN_US   (20 * USEC_PER_MS) /* of a first look; nothing is refused after so little */
+#define QUICK_RTTS     8
+#define SLOW_RTTS      18
+#define WATCH_RTTS     16
+#define GIVE_BACK_RTTS 4 /* of one connection's share */
+#define WATCH_MIN_US   (200 * USEC_PER_MS)
+#define WAIT_TRIALS    4
+#define WAIT_MIN_US    (1 * USEC_PER_SEC)
+#define WAIT_DOUBLE    6
 /* Nothing is tried that would pay off after the end. */
 #define REMAINING_COSTS	 20
 #define REMAINING_MIN_US (100 * USEC_PER_MS)
@@ -160,6 +162,7 @@ static void try(struct sched_task *t, unsigned int times, uint64_t now_us)
 	const struct sched_origin *o = connect_origin(t);
 
 	c->trial = c->target * times < target_max(t) ? c->target * times : target_max(t);
+	c->trial_us = now_us;
 	task_kick(t);
 	enter(t, CONNECT_SETTLE, origin_cost_us(o, now_us) + origin_rtt_us(o), now_us);
 }
@@ -196,11 +199,30 @@ static void measured(struct sched_task *t, uint64_t now_us)
 	enter(t, CONNECT_MEASURE, rtts(t, QUICK_RTTS) / 2, now_us);
 }
 
+/*
+ * The flow that filled the path keeps it: a new one that got no share in its slow start would stay
+ * behind with what it was given, alone and slow, when the other is through.
+ */
+static void withdraw(struct sched_task *t)
+{
+	struct connect *c = &t->connect;
+	uint64_t little =
+		(uint64_t)((double)c->base_bps / c->target * (double)rtts(t, GIVE_BACK_RTTS) / 1e6);
+	struct lease_priv *l;
+
+	TAILQ_FOREACH (l, &t->leases, task_entry) {
+		if (l->start_us >= c->trial_us && l->pos - l->pub.off <= little)
+			lease_give_back(l);
+	}
+}
+
 static void refuse(struct sched_task *t, uint64_t now_us)
 {
 	struct connect *c = &t->connect;
 	uint64_t wait = max_u64(WAIT_TRIALS * rtts(t, SLOW_RTTS), WAIT_MIN_US);
 
+	if (c->trial)
+		withdraw(t);
 	c->trial = 0;
 	c->wait_until_us = now_us + (wait << min_u64(c->refusals, WAIT_DOUBLE));
 	c->refusals++;

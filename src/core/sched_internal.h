@@ -85,8 +85,9 @@ struct lease_priv {
 	bool listed;			      /* in task->leases: covers [off, end) */
 	bool cancelled;			      /* ops.cancel() was called */
 	bool displaced;			      /* … and a demand waits for its slot */
-	bool stalled; /* … because it was too slow: the end counts as VERDICT_STALL */
-	bool cut;     /* ends before what was asked: its connection will be closed */
+	bool stalled;	 /* … because it was too slow: the end counts as VERDICT_STALL */
+	bool cut;	 /* ends before what was asked: its connection will be closed */
+	bool given_back; /* cancelled, and whom it was cut from takes the range again */
 	bool held;
 	bool whole;	/* the body from 0 of a source without ranges */
 	bool was_whole; /* … or was one, until the source was found to have ranges after all */
@@ -147,6 +148,7 @@ struct connect {
 	unsigned int trial;	  /* tried instead, 0 none */
 	unsigned int refusals;	  /* in a row */
 	bool disturbed;		  /* the window says nothing: held, or there was no work */
+	uint64_t trial_us;	  /* when the last trial began */
 	uint64_t since_us, bytes; /* the window */
 	uint64_t half_bps;	  /* rate of the half window before, 0 none */
 	uint64_t base_bps;	  /* goodput accepted */
@@ -318,6 +320,13 @@ struct lease_priv *lease_start_hedge(struct lease_priv *of, unsigned int index, 
 				     uint64_t now_us);
 /* l ends at at (block boundary beyond pos); the rest is nobody's again. */
 void lease_cut(struct lease_priv *l, uint64_t at);
+/*
+ * End l, whose range a running response in front of it brings as well if it is not cut; nothing
+ * where none does. When l has ended that response takes the range back, and what nobody has behind
+ * it: lease_regrow(), end is what l's was. If it has stopped at the cut meanwhile, the rest is a gap like any other.
+ */
+void lease_give_back(struct lease_priv *l);
+void lease_regrow(struct lease_priv *l, uint64_t end);
 void lease_cancel(struct lease_priv *l);
 /* End it, or what is left of its end, at once: somebody waits for its slot. */
 void lease_displace(struct lease_priv *l);

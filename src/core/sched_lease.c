@@ -325,6 +325,40 @@ void lease_cut(struct lease_priv *l, uint64_t at)
 	task_recheck(t, range_make(at, end));
 }
 
+/* Whose response goes on through all of what l covers. */
+static struct lease_priv *cut_from(const struct lease_priv *l, uint64_t end)
+{
+	struct lease_priv *m = TAILQ_PREV(l, lease_list, task_entry);
+
+	if (!m || !lease_works(m) || m->whole || m->rival || !m->cut || m->asked_end < end ||
+	    lease_end(m) != l->pub.off)
+		return NULL;
+	return m;
+}
+
+void lease_give_back(struct lease_priv *l)
+{
+	if (!lease_works(l) || l->whole || l->rival || l->pub.prio <= PRIO_WINDOW ||
+	    !cut_from(l, lease_end(l)))
+		return;
+	l->given_back = true;
+	lease_end_early(l, true);
+}
+
+void lease_regrow(struct lease_priv *l, uint64_t end)
+{
+	struct lease_priv *m = cut_from(l, end), *next = TAILQ_NEXT(l, task_entry);
+	struct sched *s = l->pub.task->sched;
+
+	if (!m)
+		return;
+	/* What l was not given of it has no request either. */
+	end = next ? min_u64(m->asked_end, next->pub.off) : m->asked_end;
+	atomic_store(&m->pub.end, end);
+	m->cut = end < m->asked_end;
+	s->ops.shrunk(s->ctx, &m->pub);
+}
+
 void lease_reprio(struct lease_priv *l)
 {
 	struct sched_task *t = l->pub.task;

@@ -244,6 +244,8 @@ void sched_lease_ended(struct sched *s, struct lease *pub, enum verdict v, uint6
 	} else {
 		covered = l->pos >= t->size ? l->pos : block_floor(l->pos);
 		atomic_store(&pub->end, max_u64(min_u64(covered, end), pub->off));
+		if (l->given_back)
+			lease_regrow(l, end);
 	}
 	task_recheck(t, range_make(pub->off, max_u64(end, pub->off)));
 	origin_touch(l->origin);

@@ -976,6 +976,41 @@ START_TEST(nobody_wants_it_any_more)
 }
 END_TEST
 
+/* One flow fills the link, and what is tried beside it gets nothing: all is as if it had not been. */
+START_TEST(a_trial_without_a_share_gives_its_range_back)
+{
+	uint64_t at = 0, slow;
+	struct lease *l;
+
+	defaults();
+	begin(256 * MIB, 1);
+	want(0, 256 * MIB, PRIO_FILL);
+	tick(0);
+	ck_assert_uint_eq(starts, 1);
+	l = answer(0, 20 * MS, 20 * MS);
+	for (; starts == 1 && at < 64 * MIB; at += MIB / 2)
+		bring(l, at, at + MIB / 2, 8 * MIB);
+	ck_assert_uint_eq(starts, 2);
+	slow = started[1]->off;
+	ck_assert_uint_eq(end_of(l), slow);
+	answer(1, 20 * MS, 20 * MS);
+	for (uint64_t n = 0; cancels == 0 && n < 64; n++, at += MIB / 2) {
+		bring(started[1], slow + n * 4096, slow + (n + 1) * 4096, 8 * MIB);
+		bring(l, at, at + MIB / 2, 8 * MIB);
+	}
+	ck_assert(cancelled(started[1]));
+	ck_assert(!lease_priv(started[1])->stalled);
+	finish(started[1], VERDICT_CANCELLED, slow + 2 * BLOCK_SIZE);
+	ck_assert_uint_eq(end_of(l), 256 * MIB);
+	ck_assert_uint_eq(starts, 2);
+	finish(l, VERDICT_PART, 256 * MIB);
+	ck_assert_uint_eq(satisfied, 1);
+	sched_task_close(s, task, now);
+	sched_free(s);
+	rangeset_done(&have);
+}
+END_TEST
+
 /* At its end flows of one link differ by little: a cut there costs more than it brings. */
 START_TEST(no_steal_for_a_gain_that_does_not_count)
 {
@@ -1480,6 +1515,7 @@ int main(void)
 	tcase_add_test(tc, an_unknown_size_is_one_open_lease);
 	tcase_add_test(tc, a_body_without_a_length_tells_the_size_at_its_end);
 	tcase_add_test(tc, nobody_wants_it_any_more);
+	tcase_add_test(tc, a_trial_without_a_share_gives_its_range_back);
 	tcase_add_test(tc, no_steal_for_a_gain_that_does_not_count);
 	tcase_add_test(tc, the_users_number_of_connections_is_taken_at_once);
 	tcase_add_test(tc, probes);

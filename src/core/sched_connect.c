@@ -9,7 +9,7 @@
  *            grew as the connections did, four times as many are tried next: they have to bring
  *            +120 %, or twice as many are tried after all);
  *            +25 % after 18: accepted; otherwise refused                             -> WAIT
- *   WAIT     4 trials' time, twice as long after each refusal; a fall to 75 % of what was accepted
+ *   WAIT     10 trials' time, twice as long after each refusal; a fall to 75 % of what was accepted
  * ends it
  *
  * A round trip is the time of a TCP handshake. Shorter windows or lower thresholds lie inside the
@@ -37,7 +37,7 @@
 #define WATCH_RTTS     16
 #define GIVE_BACK_RTTS 4 /* of one connection's share */
 #define WATCH_MIN_US   (200 * USEC_PER_MS)
-#define WAIT_TRIALS    4
+#define WAIT_TRIALS    10
 #define WAIT_MIN_US    (1 * USEC_PER_SEC)
 #define WAIT_DOUBLE    6
 /* Nothing is tried that would pay off after the end. */

@@ -25,8 +25,8 @@
  * made no difference, 80 lost .03. For read-ahead a 16th counts, since its reader will go on:
  * without that a sequential reader of 50 MiB/s responses gets 255 instead of 437 MiB/s.
  *
- * A refused trial is withdrawn by not renewing its leases; one that has brought little is ended, and
- * the response it was cut from goes on through its range (what it brought comes twice).
+ * A refused trial is withdrawn by not renewing its leases; one that has brought little is ended,
+ * and the response it was cut from goes on through its range (what it brought comes twice).
  */
 #include "core/sched_internal.h"
 

@@ -323,7 +323,8 @@ void lease_cut(struct lease_priv *l, uint64_t at);
 /*
  * End l, whose range a running response in front of it brings as well if it is not cut; nothing
  * where none does. When l has ended that response takes the range back, and what nobody has behind
- * it: lease_regrow(), end is what l's was. If it has stopped at the cut meanwhile, the rest is a gap like any other.
+ * it: lease_regrow(), end is what l's was. If it has stopped at the cut meanwhile, the rest is a
+ * gap like any other.
  */
 void lease_give_back(struct lease_priv *l);
 void lease_regrow(struct lease_priv *l, uint64_t end);

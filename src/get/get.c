@@ -149,14 +149,13 @@ static void *file_main(void *arg)
 int get_run(struct get *g)
 {
 	/* The caller is one of them: a single file needs no thread. */
-	size_t more = min_u64(UINT64_C(2) * g->cfg.max_files, max_u64(g->count, 1)) - 1;
-	pthread_t *thread = calloc(more + 1, sizeof(pthread_t));
-	size_t started = 0;
+	size_t most = max_u64(min_u64(UINT64_C(2) * g->cfg.max_files, g->count), 1), started = 0;
+	pthread_t *thread = calloc(most, sizeof(pthread_t));
 
 	if (!thread)
 		return -ENOMEM;
 	/* With fewer threads it takes longer. */
-	while (started < more && pthread_create(&thread[started], NULL, file_main, g) == 0)
+	while (started < most - 1 && pthread_create(&thread[started], NULL, file_main, g) == 0)
 		started++;
 	run_files(g);
 	for (size_t i = 0; i < started; i++)

@@ -252,7 +252,7 @@ static void sync_files(struct checkpoint *c)
 	find_removed(c);
 	for (size_t i = 0; i < c->count; i++)
 		fresh |= !c->entry[i].skip && c->entry[i].fresh;
-	/* Without a row nobody looks for the name that it has now; store_finish() syncs the next. */
+	/* Without a row nobody looks for this name; store_finish() syncs the next one. */
 	if (fresh && needs_rows(c))
 		sync_names(c);
 }

@@ -976,7 +976,7 @@ START_TEST(nobody_wants_it_any_more)
 }
 END_TEST
 
-/* One flow fills the link, and what is tried beside it gets nothing: all is as if it had not been. */
+/* One flow fills the link, and what is tried beside it gets nothing. */
 START_TEST(a_trial_without_a_share_gives_its_range_back)
 {
 	uint64_t at = 0, slow;
@@ -1024,7 +1024,7 @@ START_TEST(no_steal_for_a_gain_that_does_not_count)
 	ck_assert_uint_eq(starts, 2);
 	answer(0, MS, MS);
 	answer(1, MS, MS);
-	/* Twelve seconds; the other one's last MiB takes a fifth of one more, half of it is a 128th. */
+	/* Twelve seconds; the other one's last MiB takes a fifth, half of it is a 128th. */
 	for (uint64_t at = 0; at < 31; at++) {
 		bring(started[0], at * MIB, (at + 1) * MIB, 5 * MIB);
 		bring(started[1], (32 + at) * MIB, (33 + at) * MIB, 5 * MIB);

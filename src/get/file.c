@@ -199,7 +199,7 @@ static int await(struct file *f)
 	int r;
 
 	if (f->tend_us == 0)
-		f->tend_us = add_sat_u64(clock_now_us(), g->cfg.engine.store.checkpoint_us);
+		f->tend_us = add_sat_u64(clock_now_us(), g->cfg.engine.store.checkpoint_us / 4 * 3);
 	mtx_lock(&g->lock);
 	/* Whoever stops later cancels it; before, nobody saw it. */
 	if (g->stopping)

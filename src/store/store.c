@@ -179,6 +179,7 @@ static struct store *store_new(const struct store_config *cfg)
 		s->target = *cfg->target;
 	s->target.part = NULL;
 	s->cfg.target = NULL;
+	s->checkpoint_took_us = cfg->checkpoint_us / 8; /* the first one: nobody knows */
 	return s;
 }
 

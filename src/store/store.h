@@ -80,8 +80,8 @@ int store_open(const struct store_config *cfg, struct store **ret, char owner[ST
 int store_close(struct store *s);
 /*
  * Of a target that was opened untended: from now on it is like any other. Whoever opened it calls
- * this checkpoint_us after bytes may first have come, or what comes is durable no earlier than its
- * end. Any thread.
+ * this within checkpoint_us after bytes may first have come, or what comes is durable no earlier
+ * than its end. Any thread.
  */
 void store_tend(struct store *s);
 /*

@@ -49,12 +49,13 @@ struct store {
 	unsigned int work;
 	bool stopping;
 	enum upkeep_by by;
-	bool untended;		  /* new bytes need no thread yet */
-	uint64_t due_us;	  /* of the next checkpoint, while WORK_NEW */
-	uint64_t touch_due_us;	  /* of the next flush of atimes, while WORK_TOUCHED */
-	uint64_t asked, answered; /* rounds of upkeep that callers wait for */
-	int checkpoint_error;	  /* of the last one */
-	int forget_error;	  /* of the last forgetting that a caller asked for */
+	bool untended;		     /* new bytes need no thread yet */
+	uint64_t due_us;	     /* of the next checkpoint, while WORK_NEW */
+	uint64_t checkpoint_took_us; /* the last one */
+	uint64_t touch_due_us;	     /* of the next flush of atimes, while WORK_TOUCHED */
+	uint64_t asked, answered;    /* rounds of upkeep that callers wait for */
+	int checkpoint_error;	     /* of the last one */
+	int forget_error;	     /* of the last forgetting that a caller asked for */
 	/* space.c */
 	uint64_t used;	   /* allocated, by our account */
 	uint64_t inflight; /* … of it not yet written, so that the disk does not know */

@@ -71,8 +71,12 @@ void store_poke(struct store *s, unsigned int work)
 
 	mtx_lock(&s->lock);
 	wake = (work & ~s->work) != 0;
+	/* It is to be over by then, so it begins as much earlier as the last one took. */
 	if ((work & WORK_NEW) && !(s->work & WORK_NEW))
-		s->due_us = max_u64(s->due_us, add_sat_u64(now, s->cfg.checkpoint_us));
+		s->due_us = max_u64(s->due_us,
+				    add_sat_u64(now, s->cfg.checkpoint_us -
+							     min_u64(s->checkpoint_took_us,
+								     s->cfg.checkpoint_us / 2)));
 	if ((work & WORK_TOUCHED) && !(s->work & WORK_TOUCHED))
 		s->touch_due_us = now + UPKEEP_TOUCH_US;
 	if ((work & WORK_TOUCHED) && s->version_count > UPKEEP_MANY && s->touch_due_us > now) {
@@ -119,6 +123,7 @@ static unsigned int upkeep_due_locked(struct store *s, uint64_t now, uint64_t *r
 static void upkeep_do(struct store *s, unsigned int due)
 {
 	int forget_error = 0, checkpoint_error = 0;
+	uint64_t begun_us = 0;
 
 	if (due & WORK_DAMAGED)
 		sweep_damaged(s);
@@ -133,6 +138,7 @@ static void upkeep_do(struct store *s, unsigned int due)
 	if (due & WORK_SWEEP)
 		sweep_run(s);
 	if (due & (WORK_NEW | WORK_TOUCHED)) {
+		begun_us = clock_now_us();
 		checkpoint_error = checkpoint_run(s, due & WORK_TOUCHED);
 		/* There is another, empty database now: what is in memory goes into that one. */
 		if (checkpoint_error == -EUCLEAN) {
@@ -145,6 +151,7 @@ static void upkeep_do(struct store *s, unsigned int due)
 		s->forget_error = forget_error;
 	if (due & (WORK_NEW | WORK_TOUCHED)) {
 		s->checkpoint_error = checkpoint_error;
+		s->checkpoint_took_us = clock_now_us() - begun_us;
 		s->due_us = 0;
 		if (checkpoint_error) {
 			s->work |= WORK_NEW;

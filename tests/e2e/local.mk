@@ -31,6 +31,7 @@ e2e_tests = \
 	tests/e2e/fill-after.t \
 	tests/e2e/fstab.t \
 	tests/e2e/get.t \
+	tests/e2e/bench-guard.t \
 	tests/e2e/get-adopt.t \
 	tests/e2e/get-changed.t \
 	tests/e2e/get-few-descriptors.t \

@@ -135,7 +135,7 @@ static void print(uint64_t took[ARRAY_SIZE(ways)][ROUNDS])
 int main(int argc, char **argv)
 {
 	uint64_t took[ARRAY_SIZE(ways)][ROUNDS], size = UINT64_C(512) << 20;
-	char *buf = malloc(1 << 20);
+	static char buf[1 << 20];
 	int r = 0;
 
 	if (argc < 2 || argc > 3 || argv[1][0] == '-') {
@@ -146,15 +146,15 @@ int main(int argc, char **argv)
 		fprintf(stderr, "writes: %s is no size (as in 512M)\n", argv[2]);
 		return 2;
 	}
-	if (!buf || (size_t)snprintf(path, sizeof(path), "%s/writes-%ld", argv[1],
-				     (long)getpid()) >= sizeof(path)) {
-		fprintf(stderr, "writes: %s: %s\n", argv[1], strerror(buf ? ENAMETOOLONG : ENOMEM));
+	if ((size_t)snprintf(path, sizeof(path), "%s/writes-%ld", argv[1], (long)getpid()) >=
+	    sizeof(path)) {
+		fprintf(stderr, "writes: %s: %s\n", argv[1], strerror(ENAMETOOLONG));
 		return 1;
 	}
 	signal(SIGINT, on_signal);
 	signal(SIGTERM, on_signal);
 	/* Not zeros, which some disks don't write. */
-	for (size_t i = 0; i < 1 << 20; i++)
+	for (size_t i = 0; i < sizeof(buf); i++)
 		buf[i] = (char)(i * UINT64_C(0x9e3779b97f4a7c15) >> 56);
 	for (size_t round = 0; r == 0 && round < ROUNDS; round++) {
 		for (size_t i = 0; r == 0 && i < ARRAY_SIZE(ways); i++) {
@@ -163,7 +163,6 @@ int main(int argc, char **argv)
 			r = measure(&ways[n], buf, size, &took[n][round]);
 		}
 	}
-	free(buf);
 	if (r < 0) {
 		unlink(path);
 		fprintf(stderr, "writes: %s: %s\n", argv[1], strerror(-r));

@@ -8,9 +8,9 @@
  *   append     8 KiB pieces, one after the other, then fsync: wget and sync
  *   blocks     1 MiB pieces, one after the other, then fsync: dd conv=fsync
  *   sized      256 KiB pieces into a file that has its length from the start, then fsync
- *   early      the same, and what is written is sent to the disk every 8 MiB: rgetfs, one connection
- *   scattered  the same, in eight places of the file in turn: rgetfs, eight connections
- *   late       in eight places, nothing sent before the fsync
+ *   early      as sized, and sent to the disk every 8 MiB: rgetfs, one connection
+ *   scattered  as early, in eight places of the file in turn: rgetfs, eight connections
+ *   late       as sized, in eight places
  */
 #include <errno.h>
 #include <fcntl.h>

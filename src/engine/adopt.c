@@ -109,7 +109,7 @@ static void forgive(struct object *o)
 	o->replaced = 0;
 	o->sources_used = 0; /* by the numbers of other URLs, as the next */
 	o->sources_bad = 0;
-	o->revalidating = false;
+	revalidate_end(o);
 	o->revalidate_after_us = 0;
 }
 

@@ -153,6 +153,7 @@ int engine_new(const struct engine_config *cfg, struct engine **ret, char owner[
 	RB_INIT(&e->learned);
 	TAILQ_INIT(&e->learned_last);
 	TAILQ_INIT(&e->probing);
+	TAILQ_INIT(&e->revalidating);
 	LIST_INIT(&e->rolls);
 	LIST_INIT(&e->waiting);
 	e->random = cfg->sched.seed ? cfg->sched.seed : 1;
@@ -199,7 +200,7 @@ static void quit_asked(struct engine *e, struct msg *m)
 		LIST_FOREACH_SAFE (f, &o->fills, link, after)
 			fill_failed(f, -ECANCELED);
 		probes_answer(o, -EIO);
-		o->revalidating = false;
+		revalidate_end(o);
 		object_wake(o);
 		object_release(o);
 		mtx_lock(&e->lock);

@@ -161,7 +161,9 @@ struct engine {
 	struct learned_tree learned;
 	TAILQ_HEAD(, learned) learned_last; /* oldest first */
 	unsigned int learned_count;
-	struct object_list probing; /* objects with probes out */
+	struct object_list probing;	 /* objects with probes out */
+	struct object_list revalidating; /* oldest question first */
+	unsigned int revalidating_count;
 	struct roll_list rolls;
 	struct lease *
 		*stillborn; /* leases for which there was no memory; bounded by max_connections */
@@ -275,8 +277,10 @@ struct object {
 	TAILQ_ENTRY(object) failed_link;
 	bool in_probing;
 	TAILQ_ENTRY(object) probing_link;
-	bool revalidating;
+	bool revalidating; /* is on engine.revalidating and holds a reference */
+	TAILQ_ENTRY(object) revalidating_link;
 	uint64_t revalidate_after_us; /* not again before */
+	uint64_t revalidate_until_us; /* the answer is not waited for any longer */
 	struct fill_list fills;
 	bool backfill; /* is on engine.backfilling and holds a reference */
 	TAILQ_ENTRY(object) backfill_link;
@@ -401,6 +405,9 @@ int object_adopt(struct object *o, struct manifest *m, uint32_t index);
 void revalidate_opened(struct object *o, uint64_t now_us);
 void revalidate_answered(struct object *o);
 void revalidate_failed(struct object *o);
+/* Its answer is not waited for; o may be unreferenced after it, as after the two above. */
+void revalidate_end(struct object *o);
+void revalidate_sweep(struct engine *e, uint64_t now_us);
 /* Compute the digest of a version that is all there; ends in object_arrived() or the refetch. */
 void content_prove(struct object *o, struct version *v);
 /* No checksum says that it has bytes. Any thread that may look at o->checksum. */

@@ -106,6 +106,7 @@ static void run_second(struct engine *e, uint64_t now_us)
 	readers_sweep(e, now_us);
 	wholes_sweep(e, now_us);
 	probes_sweep(e, now_us);
+	revalidate_sweep(e, now_us);
 	fills_sweep(e, now_us);
 	hints_sweep(e, now_us);
 	origins_trim(e, now_us);

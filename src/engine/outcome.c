@@ -137,6 +137,7 @@ void object_replace(struct object *o, const struct validator *got, int64_t asked
 	bool had;
 
 	o->changes++;
+	revalidate_end(o); /* answered */
 	mtx_lock(&o->e->lock);
 	opening_begin_locked(o);
 	old = object_swap_version_locked(o, NULL);

@@ -206,7 +206,6 @@ void task_close(struct task *t)
 {
 	struct object *o = t->obj;
 	struct want *w;
-	bool probing = o->checking;
 
 	learned_keep(t);
 	sched_task_close(t->e->sched, t->st, clock_now_us());
@@ -229,7 +228,7 @@ void task_close(struct task *t)
 		want_failed(w, VERDICT_CANCELLED);
 	}
 	t->loading = 0;
-	if (probing && o->revalidating)
+	if (o->revalidating)
 		revalidate_failed(o);
 	task_put(t);
 }

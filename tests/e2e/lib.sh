@@ -173,6 +173,7 @@ cleanup() {
 		timeout 5 fusermount3 -u "$m" 2>/dev/null || timeout 5 umount "$m" 2>/dev/null || umount -l "$m" 2>/dev/null ||
 			fusermount3 -u -z "$m"
 	done
+	[ -z "$NGINX_PID" ] || nginx_stop # its title has overwritten its environment
 	for pid in $(own_processes); do
 		kill "$pid" 2>/dev/null
 	done
@@ -260,6 +261,7 @@ content() { # FILE PATH [VERSION [OFF [LEN]]]
 }
 
 # ---- nginx, serving $T/www; what else the server block holds comes from standard input ----
+NGINX_PID=
 nginx_start() {
 	local port try
 	command -v nginx >/dev/null || return 1
@@ -295,9 +297,10 @@ nginx_start() {
 	done
 	bail "nginx does not start"
 }
-nginx_stop() {
-	kill "$NGINX_PID" 2>/dev/null
+nginx_stop() { # also twice
+	[ -z "$NGINX_PID" ] || kill "$NGINX_PID" 2>/dev/null
 	wait "$NGINX_PID" 2>/dev/null
+	NGINX_PID=
 }
 
 # ---- the mount: $T/list on $M ----

@@ -102,6 +102,7 @@ e2e_tests = \
 	tests/e2e/reload-resigned.t \
 	tests/e2e/remount.t \
 	tests/e2e/replaced.t \
+	tests/e2e/revalidate.t \
 	tests/e2e/roomy-file.t \
 	tests/e2e/signed-redirect.t \
 	tests/e2e/sizes.t \

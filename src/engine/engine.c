@@ -106,10 +106,14 @@ static int engine_make_parts(struct engine *e, char owner[STORE_OWNER_MAX])
 		readers_bound(e);
 		r = fetch_shared_new(&e->cfg.fetch, &e->shared);
 	}
-	for (int i = 0; i < LANE_COUNT && r == 0; i++) {
+	for (int i = e->cfg.one_lane ? LANE_BULK : 0; i < LANE_COUNT && r == 0; i++) {
 		r = writer_new(&e->writer[i]);
 		if (r == 0)
 			r = fetch_new(e->shared, lane_name[i], &e->fetch[i]);
+	}
+	if (e->cfg.one_lane) {
+		e->writer[LANE_DEMAND] = e->writer[LANE_BULK];
+		e->fetch[LANE_DEMAND] = e->fetch[LANE_BULK];
 	}
 	if (r == 0)
 		r = worker_new(e, &e->checkpointer);
@@ -227,9 +231,9 @@ int engine_free(struct engine *e)
 	}
 	if (e->object_count > 0)
 		log_error("engine: %u objects are still referenced", e->object_count);
-	for (int i = 0; i < LANE_COUNT; i++)
+	for (int i = e->cfg.one_lane ? LANE_BULK : 0; i < LANE_COUNT; i++)
 		fetch_free(e->fetch[i]);
-	for (int i = 0; i < LANE_COUNT; i++)
+	for (int i = e->cfg.one_lane ? LANE_BULK : 0; i < LANE_COUNT; i++)
 		writer_free(e->writer[i]);
 	worker_free(e->checkpointer);
 	worker_free(e->verifier);

@@ -36,6 +36,7 @@ int get_new(const struct get_config *cfg, struct manifest *m, const struct get_f
 	g->cfg.engine.store.dir = NULL; /* each file has a store of its own */
 	g->cfg.engine.fill = FILL_NONE;
 	g->cfg.engine.filenames = cfg->content_disposition;
+	g->cfg.engine.one_lane = true;
 	g->manifest = manifest_get(m);
 	g->count = count;
 	g->file = calloc(count + 1, sizeof(*g->file));

@@ -274,6 +274,12 @@ static int make_dirs(const struct get_plan *p)
 	return status;
 }
 
+/* With a file for it the log has a level of its own; else it is what standard error is to have. */
+static void set_level(const struct settings *s, enum log_level level)
+{
+	log_set_level(s->log_file ? s->log_level : level);
+}
+
 static int get(const struct get_options *opt, const struct settings *s, const char *state_dir,
 	       char *const *urls, size_t count)
 {
@@ -282,14 +288,14 @@ static int get(const struct get_options *opt, const struct settings *s, const ch
 	int status = 0, r = 0;
 
 	/* What a list has in vain is told; later only what has failed is. */
-	log_set_level(opt->quiet ? LOG_LEVEL_ERROR : LOG_LEVEL_WARN);
+	set_level(s, opt->quiet ? LOG_LEVEL_ERROR : LOG_LEVEL_WARN);
 	if (opt->resume_all)
 		status = get_saved_plan(state_dir, opt->quiet || opt->json, &plan);
 	else if (opt->input)
 		r = plan_input(opt, s, &plan, error);
 	else
 		r = get_plan_urls(&plan, &opt->plan, urls, count, error);
-	log_set_level(LOG_LEVEL_ERROR);
+	set_level(s, LOG_LEVEL_ERROR);
 	if (r < 0) {
 		fprintf(stderr, "rgetfs: %s\n", error);
 		return r == -EINVAL && !opt->input ? 2 : 1;
@@ -362,15 +368,21 @@ int cmd_get(const struct command *cmd, int argc, char **argv)
 	const struct option_set sets[] = {
 		{get_options, ARRAY_SIZE(get_options), &opt, false},
 		{fetch_options, fetch_option_count, &s, false},
+		{log_options, log_option_count, &s, false},
 	};
 	const char *wrong;
-	int n;
+	int n, r;
 
 	settings_init(&s);
+	s.log_level = LOG_LEVEL_COUNT; /* not given */
 	n = options_parse(cmd, sets, ARRAY_SIZE(sets), argc, argv);
 	if (n < 0)
 		return options_status(n);
 	wrong = misuse(&opt, (size_t)n);
+	if (!wrong && s.log_level != LOG_LEVEL_COUNT && !s.log_file)
+		wrong = "--log-level is for --log-file";
+	if (s.log_level == LOG_LEVEL_COUNT)
+		s.log_level = LOG_LEVEL_INFO;
 	if (wrong)
 		return options_usage(cmd, wrong);
 	settings_finish(&s);
@@ -378,6 +390,12 @@ int cmd_get(const struct command *cmd, int argc, char **argv)
 		s.engine.store.checkpoint_us = opt.checkpoint_us;
 	if (limits_fit(&s.engine, NULL, error) < 0) {
 		fprintf(stderr, "rgetfs: %s\n", error);
+		return 1;
+	}
+	r = s.log_file ? log_open(LOG_TO_FILE, s.log_file) : 0;
+	if (r < 0) {
+		fprintf(stderr, "rgetfs: %s: %s (give another --log-file)\n", s.log_file,
+			strerror(-r));
 		return 1;
 	}
 	opt.max_files = limits_downloads(&s.engine, opt.max_files);

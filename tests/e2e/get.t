@@ -27,6 +27,14 @@ is 'nothing else is left' "$(left)" 6
 
 get -q "$U/quiet"
 is 'quiet' "$? $(cat "$T/out" "$T/err")" '0 '
+get -q --log-file="$T/log-file" --log-level=debug "$U/logged"
+is 'a log: nothing on the terminal' "$? $(cat "$T/out" "$T/err")" '0 '
+ok 'a log: what was asked of whom' grep -q "logged: .* lease begins, .*, from $U" "$T/log-file"
+get --log-level=debug "$U/logged"
+is 'a level without a log' "$? $(grep -c 'for --log-file' "$T/err")" '2 1'
+get --log-file="$T/no/where" "$U/unlogged"
+is 'a log that cannot be' "$? $(cat "$T/err")" \
+	"1 rgetfs: $T/no/where: No such file or directory (give another --log-file)"
 get -d a/b "$U/f"
 is '-d: made' "$? $(cat "$T/err")" '0 '
 ok '-d: right' content a/b/f /f

@@ -26,7 +26,9 @@
  * without that a sequential reader of 50 MiB/s responses gets 255 instead of 437 MiB/s.
  *
  * A refused trial is withdrawn by not renewing its leases; one that has brought little is ended,
- * and the response it was cut from goes on through its range (what it brought comes twice).
+ * and the response it was cut from goes on through its range (what it brought comes twice). Where
+ * one was refused before, the next will be too, as a rule: it is given no more than it can bring,
+ * from the end of the work, and comes to its end by itself.
  */
 #include "core/sched_internal.h"
 
@@ -156,6 +158,19 @@ static bool only_whole(const struct sched_task *t)
 	return false;
 }
 
+/* What one connection brings in one and a half times the longest trial. */
+static uint64_t trial_bytes(const struct sched_task *t)
+{
+	const struct connect *c = &t->connect;
+
+	return (uint64_t)((double)c->base_bps / c->target * (double)rtts(t, SLOW_RTTS) * 1.5 / 1e6);
+}
+
+uint64_t connect_take_most(const struct sched_task *t)
+{
+	return t->connect.trial && t->connect.refusals > 0 ? trial_bytes(t) : UINT64_MAX;
+}
+
 static void try(struct sched_task *t, unsigned int times, uint64_t now_us)
 {
 	struct connect *c = &t->connect;
@@ -211,7 +226,8 @@ static void withdraw(struct sched_task *t)
 	struct lease_priv *l;
 
 	TAILQ_FOREACH (l, &t->leases, task_entry) {
-		if (l->start_us >= c->trial_us && l->pos - l->pub.off <= little)
+		if (l->start_us >= c->trial_us && l->pos - l->pub.off <= little &&
+		    lease_rest(l) > trial_bytes(t))
 			lease_give_back(l);
 	}
 }

@@ -489,6 +489,7 @@ int lease_steal(struct sched_task *t, const struct sched_origin *o, enum prio p,
 	keep = min_u64(keep, lease_rest(l) / 2);
 	if (lease_rest(l) / 2 - keep < lease_rest(l) / 8)
 		keep = lease_rest(l) / 2;
+	keep = max_u64(keep, lease_rest(l) - min_u64(lease_rest(l), connect_take_most(t)));
 	at = max_u64(block_ceil(l->pos + keep), lease_cut_min(l, now_us));
 	end = lease_end(l);
 	if (at >= end || end - at < SPLIT_MIN_BYTES)

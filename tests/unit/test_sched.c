@@ -979,7 +979,7 @@ END_TEST
 /* One flow fills the link, and what is tried beside it gets nothing. */
 START_TEST(a_trial_without_a_share_gives_its_range_back)
 {
-	uint64_t at = 0, slow;
+	uint64_t at = 0, slow, last;
 	struct lease *l;
 
 	defaults();
@@ -1003,7 +1003,24 @@ START_TEST(a_trial_without_a_share_gives_its_range_back)
 	finish(started[1], VERDICT_CANCELLED, slow + 2 * BLOCK_SIZE);
 	ck_assert_uint_eq(end_of(l), 256 * MIB);
 	ck_assert_uint_eq(starts, 2);
-	finish(l, VERDICT_PART, 256 * MIB);
+
+	/* The next trial has the end of the work, and is let be when it is refused as well. */
+	for (; starts == 2 && at < 128 * MIB; at += MIB / 2)
+		bring(l, at, at + MIB / 2, 8 * MIB);
+	ck_assert_uint_eq(starts, 3);
+	last = started[2]->off;
+	ck_assert_uint_eq(end_of(l), last);
+	ck_assert_uint_eq(end_of(started[2]), 256 * MIB);
+	ck_assert_uint_ge(last, 250 * MIB);
+	answer(2, 20 * MS, 20 * MS);
+	for (uint64_t n = 0; n < 32; n++, at += MIB / 2) {
+		bring(started[2], last + n * 4096, last + (n + 1) * 4096, 8 * MIB);
+		bring(l, at, at + MIB / 2, 8 * MIB);
+	}
+	ck_assert_uint_eq(cancels, 1);
+	finish(started[2], VERDICT_PART, 256 * MIB);
+	ck_assert_uint_eq(starts, 3);
+	finish(l, VERDICT_PART, last);
 	ck_assert_uint_eq(satisfied, 1);
 	sched_task_close(s, task, now);
 	sched_free(s);

@@ -155,6 +155,7 @@ bool origin_ban(struct sched_origin *o, enum verdict v, uint64_t started_us,
 	struct sched *s = o->sched;
 	uint64_t asked = min_u64(retry_after_us, RETRY_AFTER_MAX_US);
 	uint64_t delay;
+	bool test;
 
 	/* Others that were under way when it was banned: no news, except of how long. */
 	if (o->banned_until_us && started_us < o->banned_until_us) {
@@ -164,13 +165,17 @@ bool origin_ban(struct sched_origin *o, enum verdict v, uint64_t started_us,
 			timer_set(s, &o->ban_timer, o->banned_until_us);
 		return false;
 	}
-	o->bans++;
+	test = o->banned_until_us != 0;
+	/* Where some requests are answered well the next is soon worth a try. */
+	o->bans = o->good_us > o->ban_us ? 1 : o->bans + 1;
+	o->ban_us = now_us;
 	delay = retry_delay_us(o->bans, RETRY_ORIGIN_FIRST_US, RETRY_ORIGIN_MAX_US, &s->random);
 	if (asked)
 		delay = asked + retry_random(&s->random) % (min_u64(asked / 10, USEC_PER_SEC) + 1);
 	o->banned_until_us = now_us + delay;
 	o->test = NULL;
-	if (v == VERDICT_BUSY) {
+	/* That a test fails says nothing of how many at once are too many. */
+	if (v == VERDICT_BUSY && !test) {
 		o->budget = o->budget > 1 ? o->budget / 2 : 1;
 		o->budget_us = now_us;
 	}

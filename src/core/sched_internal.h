@@ -131,6 +131,7 @@ struct source {
 	unsigned int fails;	/* in a row */
 	uint64_t until_us;	/* backs off until then */
 	uint64_t slow_until_us; /* others first until then */
+	uint64_t busy_us;	/* when it said last that it wants rest; 0: answered since */
 };
 
 enum connect_state {
@@ -216,7 +217,10 @@ struct sched_origin {
 	/* ban */
 	uint64_t banned_until_us; /* 0: not; past: one test request may go */
 	unsigned int bans;	  /* in a row */
+	uint64_t ban_us;	  /* when the last began */
+	uint64_t good_us;	  /* when the last request that got a good answer began */
 	struct lease_priv *test;
+	bool probe_tested;  /* what was served last was a probe */
 	uint64_t budget_us; /* when the budget last changed */
 	struct timer ban_timer;
 	/* measured */
@@ -406,6 +410,15 @@ void source_gave_range(struct sched_task *t, unsigned int index);
 bool source_asks_whole(const struct source *src, uint64_t now_us);
 void source_bad(struct sched_task *t, unsigned int index, enum verdict v, bool progressed,
 		uint64_t retry_after_us, uint64_t now_us);
+/*
+ * It says that it wants rest. True: it has said so before, and requests of o that began since then
+ * were answered well: so it is about this URL, and the others need not wait for it.
+ */
+bool source_busy_alone(struct sched_task *t, unsigned int index, const struct sched_origin *o,
+		       uint64_t now_us);
+/* It is asked again after a while, whatever class v is of. */
+void source_back_off(struct sched_task *t, unsigned int index, enum verdict v,
+		     uint64_t retry_after_us, uint64_t now_us);
 
 /* ---- origin.c ---- */
 struct sched_origin *origin_new(struct sched *s, const char *key);

@@ -115,14 +115,58 @@ static void probe_requeue(struct sched_task *t, struct sched_origin *o)
 	origin_ready(o);
 }
 
+/* The first want of class p with a gap that no lease covers; the others settle. 0 or -ENOENT. */
+static int task_gap(struct sched_task *t, enum prio p, uint64_t now_us, struct range *ret)
+{
+	struct sched *s = t->sched;
+	struct sched_want *w;
+	struct range missing;
+
+	while ((w = TAILQ_FIRST(&t->pending[p]))) {
+		if (gap_next(t, w->range, ret) == 0)
+			return 0;
+		if (gap_missing(t, w, &missing) < 0) {
+			if (p == PRIO_DEMAND) {
+				want_set_pending(w, false);
+			} else {
+				void *user = w->user;
+
+				want_drop(w);
+				s->ops.satisfied(s->ctx, user);
+			}
+			continue;
+		}
+		if (p == PRIO_DEMAND && demand_inside(w, missing, now_us))
+			continue;
+		want_set_pending(w, false);
+		lease_raise(w);
+	}
+	return -ENOENT;
+}
+
+/*
+ * What is complete is so at once, not when its origin serves the next: it may be banned, or its
+ * slots are others' for long.
+ */
+static void task_settle(struct sched_task *t, uint64_t now_us)
+{
+	struct range gap;
+
+	for (int p = PRIO_WINDOW; p < PRIO_COUNT; p++)
+		(void)task_gap(t, (enum prio)p, now_us, &gap);
+}
+
 void task_enqueue(struct sched_task *t, uint64_t now_us)
 {
-	enum prio p = task_best(t);
 	bool probe = t->probe_wanted && !t->probe;
 	unsigned int index;
+	enum prio p;
 	uint64_t at;
 	int r;
 
+	if (t->running == 0)
+		task_settle(t, now_us);
+	p = task_best(t);
 	if (p == PRIO_COUNT)
 		task_dequeue(t);
 	if (!probe)
@@ -220,35 +264,6 @@ static enum served serve_probe(struct sched_task *t, struct sched_origin *o, enu
 	if (!lease_start(t, index, range_make(0, 1), p, LEASE_PROBE, now_us))
 		task_arm(t, now_us + 100 * USEC_PER_MS);
 	return SERVED_LEASE;
-}
-
-/* The first want of class p with a gap that no lease covers; the others settle. 0 or -ENOENT. */
-static int task_gap(struct sched_task *t, enum prio p, uint64_t now_us, struct range *ret)
-{
-	struct sched *s = t->sched;
-	struct sched_want *w;
-	struct range missing;
-
-	while ((w = TAILQ_FIRST(&t->pending[p]))) {
-		if (gap_next(t, w->range, ret) == 0)
-			return 0;
-		if (gap_missing(t, w, &missing) < 0) {
-			if (p == PRIO_DEMAND) {
-				want_set_pending(w, false);
-			} else {
-				void *user = w->user;
-
-				want_drop(w);
-				s->ops.satisfied(s->ctx, user);
-			}
-			continue;
-		}
-		if (p == PRIO_DEMAND && demand_inside(w, missing, now_us))
-			continue;
-		want_set_pending(w, false);
-		lease_raise(w);
-	}
-	return -ENOENT;
 }
 
 /* The range of the lease that t may start for class p. 0, or -EAGAIN. */
@@ -381,6 +396,10 @@ static enum served origin_serve(struct sched_origin *o, enum prio p, uint64_t no
 
 	if (!origin_open(o, now_us))
 		return p == PRIO_DEMAND ? serve_elsewhere(o, now_us) : SERVED_FULL;
+	/* The one that ends a ban may be of the other kind. */
+	if (o->banned_until_us && o->probe_tested && !TAILQ_EMPTY(&o->queue[p]))
+		t = NULL;
+	o->probe_tested = t != NULL;
 	if (t) {
 		r = serve_probe(t, o, p, now_us);
 		return r == SERVED_FULL && p == PRIO_DEMAND ? serve_elsewhere(o, now_us) : r;

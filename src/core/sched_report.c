@@ -48,6 +48,7 @@ void sched_lease_answered(struct sched *s, struct lease *pub, uint64_t now_us)
 	if (l->answered || l->state != LEASE_RUNNING)
 		return;
 	l->answered = true;
+	o->good_us = max_u64(o->good_us, l->start_us);
 	l->bytes_us = now_us;
 	meter_restart(&l->meter, now_us);
 	origin_ttfb_sample(o, now_us - (l->connected ? l->asked_us : l->start_us));
@@ -184,6 +185,7 @@ static void ended_verdict(struct lease_priv *l, enum verdict v, bool progressed,
 		origin_unban(o);
 	if (class == VERDICT_CLASS_GOOD) {
 		source_good(t, l->pub.source);
+		o->good_us = max_u64(o->good_us, l->start_us);
 		origin_good(o, now_us);
 		if (!l->cut && !l->cancelled) {
 			o->warm++;
@@ -194,6 +196,10 @@ static void ended_verdict(struct lease_priv *l, enum verdict v, bool progressed,
 		/* One of a burst of refusals speaks for all. */
 		if (v == VERDICT_STALL && !l->stalled)
 			connect_halve(t, now_us);
+		if (v == VERDICT_BUSY && source_busy_alone(t, l->pub.source, o, now_us)) {
+			source_back_off(t, l->pub.source, v, retry_after_us, now_us);
+			return;
+		}
 		if (class == VERDICT_CLASS_ORIGIN &&
 		    origin_ban(o, v, l->start_us, retry_after_us, now_us))
 			connect_halve(t, now_us);

@@ -112,6 +112,7 @@ void source_good(struct sched_task *t, unsigned int index)
 
 	src->fails = 0;
 	src->until_us = 0;
+	src->busy_us = 0;
 	src->reresolved = false;
 }
 
@@ -158,6 +159,24 @@ static void back_off(struct sched_task *t, struct source *src, uint64_t retry_af
 			       &t->sched->random);
 	src->until_us = now_us + max_u64(delay, min_u64(retry_after_us, RETRY_AFTER_MAX_US));
 	task_arm(t, src->until_us);
+}
+
+bool source_busy_alone(struct sched_task *t, unsigned int index, const struct sched_origin *o,
+		       uint64_t now_us)
+{
+	struct source *src = &t->source[index];
+	bool alone = src->busy_us && o->good_us > src->busy_us;
+
+	src->busy_us = now_us;
+	return alone;
+}
+
+void source_back_off(struct sched_task *t, unsigned int index, enum verdict v,
+		     uint64_t retry_after_us, uint64_t now_us)
+{
+	t->last = v;
+	t->sched->stats.retries++;
+	back_off(t, &t->source[index], retry_after_us, now_us);
 }
 
 void sched_source_refuse(struct sched_task *t, unsigned int index, enum verdict why)

@@ -107,6 +107,7 @@ e2e_tests = \
 	tests/e2e/signed-redirect.t \
 	tests/e2e/sizes.t \
 	tests/e2e/some-broken.t \
+	tests/e2e/some-busy.t \
 	tests/e2e/sparse-copies.t \
 	tests/e2e/stalled-bodies.t \
 	tests/e2e/stalled-server.t \

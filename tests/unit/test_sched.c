@@ -623,6 +623,83 @@ START_TEST(a_broken_transfer_goes_on_where_it_was)
 }
 END_TEST
 
+static struct sched_task *asks_last(void)
+{
+	return started[starts - 1]->task;
+}
+
+static uint64_t banned_until(void)
+{
+	struct sched_origin_info info;
+
+	sched_origin_info(origin[0], &info);
+	return info.banned_until_us;
+}
+
+/* One file of a server is answered with 503, always; the others well. */
+START_TEST(a_busy_url_is_not_a_busy_origin)
+{
+	struct sched_task *other;
+	struct sched_want *w;
+	enum verdict why;
+
+	defaults();
+	begin(MIB, 1);
+	ck_assert_int_eq(sched_task_new(s, MIB, origin, 1, NULL, &other), 0);
+	want(0, MIB, PRIO_FILL);
+	tick(0);
+	finish(started[0], VERDICT_BUSY, 0);
+	ck_assert_uint_gt(banned_until(), now);
+	sched_want_add(s, other, range_make(0, MIB), PRIO_FILL, NULL, now, &w, &why);
+	/* It is the test as well, which fails; until it is the other's turn. */
+	for (unsigned int i = 0; i < 3 && asks_last() != other; i++) {
+		tick(banned_until() - now);
+		if (asks_last() != other)
+			finish(started[starts - 1], VERDICT_BUSY, 0);
+	}
+	ck_assert_ptr_eq(asks_last(), other);
+	answer(starts - 1, MS, MS);
+	tick(0);
+	ck_assert_ptr_eq(asks_last(), task);
+	/* Of what it says now the others need not hear. */
+	finish(started[starts - 1], VERDICT_BUSY, 0);
+	ck_assert_uint_eq(banned_until(), 0);
+	ck_assert_uint_ge(sched_tick(s, now), now + RETRY_SOURCE_FIRST_US / 2);
+	sched_task_close(s, task, now);
+	sched_task_close(s, other, now);
+	finish(started[starts - 2], VERDICT_CANCELLED, 0);
+	sched_free(s);
+	rangeset_done(&have);
+}
+END_TEST
+
+START_TEST(what_is_complete_does_not_wait_for_a_ban)
+{
+	struct sched_task *other;
+	struct sched_want *w;
+	enum verdict why;
+	struct lease *l;
+
+	defaults();
+	begin(MIB, 1);
+	ck_assert_int_eq(sched_task_new(s, MIB, origin, 1, NULL, &other), 0);
+	want(0, MIB, PRIO_FILL);
+	tick(0);
+	l = answer(0, MS, MS);
+	sched_want_add(s, other, range_make(MIB / 2, MIB), PRIO_FILL, NULL, now, &w, &why);
+	tick(0);
+	ck_assert_uint_eq(starts, 2);
+	finish(started[1], VERDICT_BUSY, 0);
+	ck_assert_uint_gt(banned_until(), now);
+	finish(l, VERDICT_PART, MIB);
+	ck_assert_uint_ge(satisfied, 1);
+	sched_task_close(s, task, now);
+	sched_task_close(s, other, now);
+	sched_free(s);
+	rangeset_done(&have);
+}
+END_TEST
+
 START_TEST(a_ban_ends_with_one_test_request)
 {
 	struct sched_origin_info info;
@@ -1521,6 +1598,8 @@ int main(void)
 	tcase_add_test(tc, window_asks_backfill_to_end_soon);
 	tcase_add_test(tc, mirrors_in_order_and_the_end_of_all);
 	tcase_add_test(tc, a_broken_transfer_goes_on_where_it_was);
+	tcase_add_test(tc, a_busy_url_is_not_a_busy_origin);
+	tcase_add_test(tc, what_is_complete_does_not_wait_for_a_ban);
 	tcase_add_test(tc, a_ban_ends_with_one_test_request);
 	tcase_add_test(tc, a_ban_may_be_tested_before_its_end);
 	tcase_add_test(tc, a_redirect_is_judged_where_it_leads);

@@ -382,7 +382,8 @@ uint64_t demand_watch(struct lease_priv *l, uint64_t now_us);
 /* ---- sched_connect.c ---- */
 void connect_init(struct sched_task *t);
 unsigned int connect_target(const struct sched_task *t);
-/* How much a connection of the trial that is under way may take of another's work. */
+/* How much a connection of a trial that is under way may take of another's work; UINT64_MAX: its
+ * half. */
 uint64_t connect_take_most(const struct sched_task *t);
 void connect_bytes(struct sched_task *t, uint64_t bytes, uint64_t now_us);
 void connect_disturb(struct sched_task *t);

@@ -35,7 +35,7 @@ struct engine_config {
 	uint64_t revalidate_us; /* age of an answer that an open asks again for; UINT64_MAX never, 0
 				   always */
 	bool offline;
-	bool one_lane;	/* nobody reads what is not there yet: demands need no threads of their own */
+	bool one_lane; /* nobody reads what is not there yet: demands need no threads of their own */
 	bool filenames; /* keep what answers say of the file's name (object_filename()) */
 	unsigned int parked_per_origin; /* reads waiting at most; beyond: EIO */
 	/*

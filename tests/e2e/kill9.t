@@ -10,7 +10,7 @@ rounds=${KILL9_ROUNDS:-50}
 seed=${KILL9_SEED:-$$}
 RANDOM=$seed
 diag "KILL9_SEED=$seed"
-origin_start "/* size=$size rate=8M" "/done* size=$done_size"
+origin_start "/* size=$size rate=4M" "/done* size=$done_size"
 for i in $(seq "$rounds"); do
 	printf '/a%d size=%d /b%d size=%d /done%d size=%d ' "$i" "$size" "$i" "$size" "$i" "$done_size"
 done >"$T/paths"

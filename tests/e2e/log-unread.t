@@ -7,11 +7,13 @@ size=5000000
 origin_start "/* size=$size"
 list /a /b
 mkfifo "$T/fifo"
-# As small as a pipe can be, opened and not read until there is the file "read".
+# As small as a pipe can be, before anything is in it; not read until there is the file "said.go".
 python3 -c '
 import fcntl, os, sys, time
-fd = os.open(sys.argv[1], os.O_RDONLY)
+fd = os.open(sys.argv[1], os.O_RDONLY | os.O_NONBLOCK)
 fcntl.fcntl(fd, 1031, 4096)  # F_SETPIPE_SZ
+os.set_blocking(fd, True)
+open(sys.argv[2] + ".small", "w").close()
 while not os.path.exists(sys.argv[2] + ".go"):
 	time.sleep(0.05)
 with open(sys.argv[2], "wb") as said:
@@ -19,6 +21,7 @@ with open(sys.argv[2], "wb") as said:
 		said.write(data)
 		said.flush()
 ' "$T/fifo" "$T/said" &
+wait_for 10 test -e "$T/said.small" || bail 'no reader'
 "$RGETFS" mount -f --log-level=debug --cache-dir="$T/cache" "$T/list" "$M" 2>"$T/fifo" &
 daemon=$!
 wait_for 10 mounted || bail 'no mount'

@@ -156,6 +156,9 @@ void demand_begin(struct demand *d);
 /* done() is called soon with -EINTR, unless it was. Any thread, any number of times until
  * demand_put(); h is open. Never blocks. */
 void demand_cancel(struct demand *d);
+/* Its reader has got a signal: with the next look at who waits, one that is being killed is let go.
+ * Any thread. */
+void demand_signalled(struct demand *d);
 void demand_put(struct demand *d);
 struct version *handle_version(struct handle *h); /* borrowed */
 /* SIZE_UNKNOWN while a stream without a length has not come to its end: a read across that is an

@@ -8,6 +8,7 @@
  * either may come first.
  */
 #include <signal.h>
+#include <stdio.h>
 
 #include "base/clock.h"
 #include "engine/internal.h"
@@ -385,6 +386,11 @@ void demand_cancel(struct demand *d)
 	engine_post(d->e, &d->cancel_msg, demand_cancelled);
 }
 
+void demand_signalled(struct demand *d)
+{
+	atomic_store(&d->signalled, true);
+}
+
 int handle_read(struct handle *h, struct waiter *w, int pid)
 {
 	struct demand *d = demand_new(h, w, pid);
@@ -519,13 +525,40 @@ void handle_close(struct handle *h)
 
 /* ---- readers that are no more ---- */
 
+/* Is SIGKILL pending for thread pid (proc(5), SigPnd)? The kernel turns other ends into it. */
+static bool being_killed(int pid)
+{
+	unsigned long long pending = 0;
+	char path[32], line[128];
+	FILE *f;
+
+	snprintf(path, sizeof(path), "/proc/%d/status", pid);
+	f = fopen(path, "re");
+	if (!f)
+		return false;
+	while (fgets(line, sizeof(line), f) && sscanf(line, "SigPnd: %llx", &pending) != 1)
+		;
+	fclose(f);
+	return pending >> (SIGKILL - 1) & 1;
+}
+
+static bool reader_gone(struct demand *d)
+{
+	if (kill(d->pid, 0) < 0 && errno == ESRCH)
+		return true;
+	return atomic_load(&d->signalled) && being_killed(d->pid);
+}
+
 void readers_sweep(struct engine *e, uint64_t now_us)
 {
 	struct demand *d, *tmp;
 
 	TAILQ_FOREACH_SAFE (d, &e->demands, in_engine, tmp) {
-		/* The kernel says nothing when a reader is killed; its READ stays ours. */
-		if (d->answered || (kill(d->pid, 0) == 0 || errno != ESRCH))
+		/*
+		 * The kernel does not tell when a reader is killed, whose READ stays ours. One that
+		 * waits for the READ itself is not gone before it is answered.
+		 */
+		if (d->answered || !reader_gone(d))
 			continue;
 		TAILQ_REMOVE(&e->demands, d, in_engine);
 		d->listed = false;

@@ -36,6 +36,7 @@ struct demand {
 	atomic_uint refs; /* the caller's, one while it is read or parked, one for cancel_msg */
 	struct engine *e;
 	atomic_bool cancel_posted;
+	atomic_bool signalled; /* its reader has got a signal, perhaps its last */
 	struct waiter *user;
 	struct handle *h;
 	int pid;	      /* 0 unknown */

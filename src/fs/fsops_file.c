@@ -140,6 +140,13 @@ static void read_interrupted(fuse_req_t req, void *data)
 	demand_cancel(data);
 }
 
+/* Through the page cache no read may end with EINTR: a signal that does not kill is no matter. */
+static void read_signalled(fuse_req_t req, void *data)
+{
+	(void)req;
+	demand_signalled(data);
+}
+
 static void read_post(struct read *rd)
 {
 	struct demand *d = demand_new(rd->file->handle, &rd->waiter, fuse_req_ctx(rd->req)->pid);
@@ -149,9 +156,7 @@ static void read_post(struct read *rd)
 		return;
 	}
 	rd->demand = d;
-	/* Of others, which go through the page cache, the kernel does not tell. */
-	if (rd->file->direct)
-		fuse_req_interrupt_func(rd->req, read_interrupted, d);
+	fuse_req_interrupt_func(rd->req, rd->file->direct ? read_interrupted : read_signalled, d);
 	demand_begin(d);
 }
 
@@ -160,8 +165,7 @@ static void read_done(struct waiter *w, int error, const void *data)
 	struct read *rd = container_of(w, struct read, waiter);
 	uint64_t size;
 
-	if (rd->file->direct)
-		fs_uninterruptible(rd->req);
+	fs_uninterruptible(rd->req);
 	demand_put(rd->demand);
 	/*
 	 * Of an object without a length: its end turned out to lie inside what was asked. Direct

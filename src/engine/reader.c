@@ -528,6 +528,7 @@ void handle_close(struct handle *h)
 /* Is SIGKILL pending for thread pid (proc(5), SigPnd)? The kernel turns other ends into it. */
 static bool being_killed(int pid)
 {
+	static const char key[] = "SigPnd:";
 	unsigned long long pending = 0;
 	char path[32], line[128];
 	FILE *f;
@@ -536,8 +537,10 @@ static bool being_killed(int pid)
 	f = fopen(path, "re");
 	if (!f)
 		return false;
-	while (fgets(line, sizeof(line), f) && sscanf(line, "SigPnd: %llx", &pending) != 1)
-		;
+	while (fgets(line, sizeof(line), f)) {
+		if (strncmp(line, key, strlen(key)) == 0)
+			pending = strtoull(line + strlen(key), NULL, 16);
+	}
 	fclose(f);
 	return pending >> (SIGKILL - 1) & 1;
 }
